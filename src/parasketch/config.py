@@ -1,0 +1,292 @@
+"""Validated configuration: nested dataclasses whose attribute docs explain every setting.
+
+Only this module reads configuration files. A preset is a YAML file that may extend another one; an unknown key or
+a value of the wrong type is an error that names the key and what was expected.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+
+from parasketch.errors import ConfigError
+
+PRESETS = Path(__file__).parent / "configs"
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """How raw clusters become training triples."""
+
+    tokenizer: Literal["subword", "bert"] = "subword"
+    """`subword`: trained on the corpus, keeps spaces; `bert`: WordPiece from `bert_vocab`, as in the paper."""
+    vocab_size: int = 8000
+    """Size of the trained subword vocabulary; small is what makes training on CPUs fast."""
+    bert_vocab: str | None = None
+    """Path of BERT's `vocab.txt`, for `tokenizer: bert`."""
+    max_tokens: int = 48
+    """Sentences with more subwords are left out (and counted)."""
+    templates: Literal["chunk", "pos"] = "chunk"
+    """`chunk` templates suit questions, `pos` templates suit captions."""
+    tagger: str = "crf"
+    """`crf` (shipped), `spacy:MODEL` or `flair`."""
+    max_pairs: int = 26
+    """At most so many (source, target) pairs of one cluster an epoch."""
+    template_dropout: float = 0.3
+    """Share of exemplars whose template is that of a random member of the cluster instead of the target's."""
+
+    def __post_init__(self) -> None:
+        _require(self.vocab_size >= 300, "data.vocab_size", "at least 300 (256 bytes and the special tokens)")
+        _require(self.max_tokens >= 2, "data.max_tokens", "at least 2")
+        _require(self.max_pairs >= 1, "data.max_pairs", "at least 1")
+        _require(0 <= self.template_dropout <= 1, "data.template_dropout", "between 0 and 1")
+        _require(
+            self.tokenizer != "bert" or self.bert_vocab is not None,
+            "data.bert_vocab",
+            "a path, for tokenizer: bert",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The shape of the network."""
+
+    vocab_size: int = 0
+    """Filled in from the tokenizer."""
+    max_length: int = 64
+    """Longest sequence in tokens, begin and end included."""
+    width: int = 256
+    """Width of encoder and decoder."""
+    heads: int = 4
+    ff: int = 1024
+    """Inner width of the feed-forward layers."""
+    encoder_layers: int = 3
+    decoder_layers: int = 3
+    pre_norm: bool = True
+    """Norm before each sublayer (trains faster) or after it (the paper)."""
+    causal_encoder: bool = False
+    """The reference's encoder sees only tokens to the left."""
+    bias: bool = False
+    """Biases in the linear layers of encoder and decoder."""
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    token_dropout: float = 0.2
+    """Share of the decoder's input tokens that are masked in training."""
+    split_encoding: bool = False
+    """Meaning reads the first `meaning_width` dimensions of the encoder, form the rest (paper); else both read all."""
+    meaning_width: int = 256
+    form_width: int = 192
+    form_heads: int = 4
+    levels: int = 3
+    """D, the number of codes in a sketch."""
+    codes: int = 16
+    """K, the number of codes a level."""
+    depth_dropout: float = 0.3
+    init_gain: float = 6.0
+    init_decay: float = 0.5
+    """Initialisation decay: scale of each level's codes relative to the level above."""
+    predictor_width: int = 256
+    predictor_heads: int = 4
+    predictor_hidden: int = 512
+    predictor_dropout: float = 0.1
+    predictor_conditioning: Literal["previous", "cumulative"] = "cumulative"
+    """What a level of the sketch predictor sees of the path: the last code only (reference) or all of it (paper)."""
+    copy_head: bool = True
+    """A pointer over the source tokens, for names and numbers."""
+    copy_width: int = 128
+    frozen_embeddings: bool = False
+    """Keep the token embeddings (also the output layer) as they were loaded, as the paper does with BERT's."""
+
+    def __post_init__(self) -> None:
+        _require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
+        _require(self.form_width % self.form_heads == 0, "model.form_width", "a multiple of model.form_heads")
+        _require(self.levels >= 1 and self.codes >= 2, "model.levels, model.codes", "at least 1 and 2")
+        _require(
+            not self.split_encoding or self.meaning_width + self.form_width == self.width,
+            "model.meaning_width + model.form_width",
+            "model.width, with split_encoding",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How the network learns. Schedules are shares of the run, so they stretch with its length."""
+
+    seed: int = 1
+    embeddings: str | None = None
+    """A safetensors file with one matrix (vocabulary, width) to start the token embeddings from, such as BERT's."""
+    steps: int = 20_000
+    """Length of the run in optimiser steps, unless `minutes` is given."""
+    minutes: float | None = None
+    """Length of the run in minutes of training; it replaces `steps`."""
+    batch_size: int = 128
+    """Triples a step on each process."""
+    accumulate: int = 1
+    """Split each batch into so many parts, for a smaller memory."""
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
+    learning_rate: float = 1e-3
+    """Peak rate."""
+    predictor_learning_rate: float = 1e-3
+    warmup: float = 0.04
+    """Share of the run in which the rate rises."""
+    decay: Literal["cosine", "inverse_sqrt"] = "cosine"
+    betas: tuple[float, float] = (0.9, 0.98)
+    predictor_betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-9
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    """Largest norm of the gradient, applied once a step."""
+    kl_weight: float = 0.1
+    kl_start: float = 0.05
+    kl_end: float = 0.10
+    """The weight of the KL rises from 0 to `kl_weight` between these shares of the run."""
+    temperature: float = 2.0
+    temperature_floor: float = 1.0
+    temperature_scale: float = 0.05
+    """Gumbel temperature: max(2 - 2 / (1 + exp(-t / scale)), floor / start) times the start, t the share of the run."""
+    kmeans_at: float | None = 0.02
+    """Until this share of the run the form is switched off; then k-means on real forms sets the codebooks."""
+    form_length: float = 8.0
+    """Typical length that forms get when k-means sets the codebooks; the Gumbel noise has length about 1."""
+    revive_below: float = 0.1
+    """Codes used less than this times their fair share are re-seeded now and then; 0 switches it off."""
+    imbalance_weight: float = 0.0
+    """Weight of the KL between the mean choice of codes in a batch and the uniform one."""
+    uniform_kl_weight: float = 0.0
+    norm_loss_weight: float = 0.0
+    evaluations: int = 20
+    """How often in a run the dev set is looked at."""
+    evaluation_items: int = 400
+    """How many dev items are looked at each time."""
+    select_by: Literal["ibleu", "loss"] = "ibleu"
+    """The best checkpoint has the highest dev iBLEU with predicted sketches, or the lowest dev loss."""
+    patience: int = 0
+    """Stop after so many evaluations without improvement; 0 never stops early."""
+    checkpoint_minutes: float = 5.0
+    """Save at least so often; besides at every evaluation."""
+    keep_checkpoints: int = 2
+
+    def __post_init__(self) -> None:
+        _require(self.batch_size % self.accumulate == 0, "train.batch_size", "a multiple of train.accumulate")
+        _require(self.steps >= 1, "train.steps", "at least 1")
+        _require(0 <= self.kl_start <= self.kl_end <= 1, "train.kl_start, train.kl_end", "0 <= start <= end <= 1")
+        _require(self.minutes is None or self.minutes > 0, "train.minutes", "more than 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A whole experiment."""
+
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+def load_config(name_or_path: str, overrides: list[str] | None = None) -> Config:
+    """A preset by name, or a YAML file, with `section.key=value` overrides on top."""
+    values = _read_yaml(_find(name_or_path))
+    for override in overrides or []:
+        key, separator, text = override.partition("=")
+        section, dot, name = key.partition(".")
+        if not separator or not dot:
+            raise ConfigError(f"--set {override}: expected section.key=value, such as model.width=192")
+        part = values.setdefault(section, {})
+        if not isinstance(part, dict):
+            raise ConfigError(f"{section}: expected a mapping")
+        part[name] = yaml.safe_load(text)
+    return from_dict(Config, values)
+
+
+def preset_names() -> list[str]:
+    """The presets inside the package."""
+    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+
+
+def from_dict(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
+    """Build a config dataclass from plain values; unknown keys and wrong types are errors."""
+    hints = typing.get_type_hints(kind)
+    unknown = set(values) - set(hints)
+    if unknown:
+        known = ", ".join(sorted(hints))
+        raise ConfigError(f"unknown key {where}{sorted(unknown)[0]}; known keys: {known}")
+    arguments = {key: _convert(value, hints[key], f"{where}{key}") for key, value in values.items()}
+    return kind(**arguments)
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Plain values, ready for JSON."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in _flat(config).items()}
+
+
+def _flat(config: Any) -> dict[str, Any]:
+    result = {}
+    for item in dataclasses.fields(config):
+        value = getattr(config, item.name)
+        result[item.name] = to_dict(value) if dataclasses.is_dataclass(value) else value
+    return result
+
+
+def _find(name_or_path: str) -> Path:
+    preset, path = PRESETS / f"{name_or_path}.yaml", Path(name_or_path)
+    if preset.is_file():
+        return preset
+    if path.is_file():
+        return path
+    raise ConfigError(f"{name_or_path}: neither a file nor a preset (presets: {', '.join(preset_names())})")
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: expected a mapping of sections (data, model, train)")
+    parent = values.pop("extends", None)
+    if parent is None:
+        return values
+    merged = _read_yaml(_find(str(parent)))
+    for section, part in values.items():
+        merged[section] = {**merged.get(section, {}), **part} if isinstance(part, dict) else part
+    return merged
+
+
+def _convert(value: Any, hint: Any, where: str) -> Any:
+    """Check a plain value against a type hint; whole numbers may stand for floats."""
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        if isinstance(value, Mapping):
+            return from_dict(hint, value, f"{where}.")
+    elif origin is Literal:
+        if value in options:
+            return value
+        raise ConfigError(f"{where}: {value!r} (expected one of {', '.join(map(str, options))})")
+    elif origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in options:
+            return None
+        return _convert(value, next(option for option in options if option is not type(None)), where)
+    elif origin is tuple:
+        if isinstance(value, list | tuple) and len(value) == len(options):
+            return tuple(_convert(part, option, where) for part, option in zip(value, options, strict=True))
+    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    elif hint is float and isinstance(value, str):  # YAML reads 1e-3 as text
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    elif isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
+        return value
+    name = getattr(hint, "__name__", str(hint))
+    raise ConfigError(f"{where}: {value!r} (expected {name})")
+
+
+def _require(condition: bool, key: str, expected: str) -> None:
+    if not condition:
+        raise ConfigError(f"{key}: expected {expected}")
