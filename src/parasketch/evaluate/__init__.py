@@ -1,0 +1,1 @@
+"""Evaluation: BLEU, Self-BLEU, iBLEU, P-BLEU and scores of form and meaning, signed, with bootstrap tests."""

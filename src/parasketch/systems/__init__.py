@@ -1,0 +1,1 @@
+"""Comparison systems behind one small interface: fit, generate, save, load."""
