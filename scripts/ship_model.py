@@ -1,0 +1,87 @@
+"""Put the best model of a run into the package: 16-bit weights, tuned settings, and a card written from the run.
+
+    python scripts/ship_model.py runs/questions questions --data "Quora duplicate questions" --licence "..." \\
+        --results results/hrqvae-qqp-test --results results/oracle-qqp-test
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from parasketch.evaluate.results import OUTPUTS, Results
+from parasketch.generate.pretrained import SHIPPED
+from parasketch.model.storage import WEIGHTS, load_model, save_model
+
+SHOWN = ("bleu", "self_bleu", "ibleu", "mean_ibleu", "p_bleu", "cosine_input", "retrieval", "numbers_kept", "copies")
+EXAMPLES = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="directory that `parasketch train` wrote")
+    parser.add_argument("name", help="name of the model in the package")
+    parser.add_argument("--data", required=True, help="what it was trained on")
+    parser.add_argument("--licence", required=True, help="the licence or terms of that data")
+    parser.add_argument("--results", type=Path, action="append", default=[], help="directory of `parasketch evaluate`")
+    arguments = parser.parse_args()
+
+    loaded = load_model(arguments.run / "best")
+    card = write_card(arguments, loaded.sections, sum(value.numel() for value in loaded.model.parameters()))
+    target = SHIPPED / arguments.name
+    save_model(target, loaded.model, loaded.tokenizer, sections=loaded.sections, half=True, card=card)
+    print(f"{target}: {(target / WEIGHTS).stat().st_size / 1e6:.1f} MB of weights")
+
+
+def write_card(arguments: argparse.Namespace, sections: dict[str, dict[str, object]], parameters: int) -> str:
+    """The model card, in Markdown."""
+    records = [json.loads(line) for line in (arguments.run / "metrics.jsonl").read_text("utf-8").splitlines()]
+    config = json.loads((arguments.run / "config.json").read_text("utf-8"))["model"]
+    last, dev = records[-1], sections.get("dev", {})
+    results = [Results.load(path) for path in arguments.results]
+    lines = [
+        f"# parasketch model `{arguments.name}`",
+        "",
+        f"HRQ-VAE with {parameters / 1e6:.1f} million parameters (width {config['width']}, {config['encoder_layers']} + "
+        f"{config['decoder_layers']} layers, {config['vocab_size']} subwords, sketches of {config['levels']} codes out of "
+        f"{config['codes']}), stored with 16 bits a weight.",
+        "",
+        f"- Trained on: {arguments.data}.",
+        f"- Licence or terms of that data, which bind users of this model too: {arguments.licence}.",
+        f"- Budget: {last['seconds'] / 60:.0f} minutes on CPUs, {last['step']} steps.",
+        "- Dev scores when it was selected (greedy, no reranking): "
+        + ", ".join(f"{name} {value:.2f}" for name, value in dev.items() if isinstance(value, float)),
+        "",
+        "## Results",
+        "",
+        "| system | data | items | " + " | ".join(SHOWN) + " |",
+        "|---|---|---:|" + "---:|" * len(SHOWN),
+    ]
+    for result in results:
+        values = [result.score(name) for name in SHOWN]
+        cells = " | ".join("" if value is None else f"{value:.2f}" for value in values)
+        lines.append(f"| {result.system} | {result.data} | {result.items} | {cells} |")
+    lines += ["", "Made by:", ""]
+    lines += [f"    {result.command}" for result in results]
+    lines += ["", "## The first ten test items, unselected", "", "| input | paraphrase |", "|---|---|"]
+    if arguments.results:
+        for line in (arguments.results[0] / OUTPUTS).read_text("utf-8").splitlines()[:EXAMPLES]:
+            item = json.loads(line)
+            lines.append(f"| {cell(item['input'])} | {cell(item['outputs'][0])} |")
+    lines += [
+        "",
+        "## Limits",
+        "",
+        "A small model trained for a short time on one kind of sentence. It changes meaning at times, drops details, repeats "
+        "words of the input more than a person would, and knows few names beyond those it can copy. English only. Text of "
+        "other kinds than its training data gives poor results.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    main()
