@@ -1,4 +1,4 @@
-"""Start token embeddings from a sentence encoder's word table, so that a small model knows related words from the start.
+"""Start token embeddings from a sentence encoder's word table, so that a small model knows related words.
 
 Each subword of our tokenizer takes the mean of the encoder's pieces for the same text; a PCA fits the vectors to the
 model's width. Needs the `semantic` extra. The result goes to `parasketch train --set train.embeddings=FILE`.

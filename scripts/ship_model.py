@@ -41,9 +41,9 @@ def write_card(arguments: argparse.Namespace, sections: dict[str, dict[str, obje
     lines = [
         f"# parasketch model `{arguments.name}`",
         "",
-        f"HRQ-VAE with {parameters / 1e6:.1f} million parameters (width {config['width']}, {config['encoder_layers']} + "
-        f"{config['decoder_layers']} layers, {config['vocab_size']} subwords, sketches of {config['levels']} codes out of "
-        f"{config['codes']}), stored with 16 bits a weight.",
+        f"HRQ-VAE with {parameters / 1e6:.1f} million parameters (width {config['width']}, "
+        f"{config['encoder_layers']} + {config['decoder_layers']} layers, {config['vocab_size']} subwords, sketches of "
+        f"{config['levels']} codes out of {config['codes']}), stored with 16 bits a weight.",
         "",
         f"- Trained on: {arguments.data}.",
         f"- Licence or terms of that data, which bind users of this model too: {arguments.licence}.",
@@ -71,9 +71,9 @@ def write_card(arguments: argparse.Namespace, sections: dict[str, dict[str, obje
         "",
         "## Limits",
         "",
-        "A small model trained for a short time on one kind of sentence. It changes meaning at times, drops details, repeats "
-        "words of the input more than a person would, and knows few names beyond those it can copy. English only. Text of "
-        "other kinds than its training data gives poor results.",
+        "A small model trained for a short time on one kind of sentence. It changes meaning at times, drops details, "
+        "repeats words of the input more than a person would, and knows few names beyond those it can copy. English "
+        "only. Text of other kinds than its training data gives poor results.",
         "",
     ]
     return "\n".join(lines)

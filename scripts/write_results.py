@@ -1,0 +1,104 @@
+"""Write docs/results.md from results directories and runs: nothing in it is typed by hand but the paper's own figures.
+
+    python scripts/write_results.py --against hrqvae --run questions=runs/questions RESULTS... > docs/results.md
+
+Learning curves of the runs go to docs/curves-NAME.svg (needs the `plots` extra).
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from parasketch.evaluate.compare import paired_tests, tables
+from parasketch.evaluate.outputs import Outputs
+from parasketch.evaluate.report import render
+from parasketch.evaluate.results import OUTPUTS, Results
+
+PAPER = """\
+## What the paper reports
+
+BLEU / Self-BLEU / iBLEU on its own data: six times as many COCO images, and a QQP split in which 31 % of the test
+inputs occur in the training data. The two sets of numbers cannot be compared downwards.
+
+| system | QQP | MSCOCO |
+|---|---|---|
+| Copy | 34.52 / 100 / 7.61 | 19.85 / 100 / -4.12 |
+| tf-idf | 24.05 / 62.49 / 6.75 | 18.26 / 38.37 / 6.93 |
+| HRQ-VAE | 33.11 / 40.35 / 18.42 | 27.90 / 16.58 / 19.04 |
+| Oracle | 50.47 / 36.84 / 33.01 | 35.80 / 12.85 / 26.07 |
+
+Top 3 (mean iBLEU / P-BLEU), HRQ-VAE: 17.49 / 57.29 on QQP, 18.39 / 41.29 on MSCOCO.
+"""
+EXAMPLES = 10
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, nargs="+", help="directories that `parasketch evaluate` wrote")
+    parser.add_argument("--against", help="the system that the others are tested against")
+    parser.add_argument("--run", action="append", default=[], metavar="NAME=DIR", help="a training run to plot")
+    arguments = parser.parse_args()
+
+    loaded = [Results.load(path) for path in arguments.results]
+    tests = paired_tests(loaded, arguments.against) if arguments.against else []
+    print("# Results\n")
+    print("Written by `scripts/write_results.py`; the commands that made each number stand at the end.\n")
+    print(render("markdown", tables(loaded, tests), loaded).replace("### ", "## "))
+    print(PAPER)
+    for path, result in zip(arguments.results, loaded, strict=True):
+        if result.system == arguments.against:
+            print(f"## {EXAMPLES} examples, unselected: {result.system} on {result.data}\n")
+            print(examples(path))
+    for run in arguments.run:
+        name, _, directory = run.partition("=")
+        print(curves(name, Path(directory)))
+
+
+def examples(path: Path) -> str:
+    """The first items of a results directory as a table."""
+    lines = ["| input | output |", "|---|---|"]
+    for line in (path / OUTPUTS).read_text("utf-8").splitlines()[:EXAMPLES]:
+        item: dict[str, Outputs] = json.loads(line)
+        cells = [str(item["input"]), " <br> ".join(str(output) for output in item["outputs"])]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def curves(name: str, run: Path) -> str:
+    """Dev scores and code perplexities over the run: a plot, and the table of the dev scores."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
+    train = [record for record in records if "train" in record]
+    dev = [record for record in records if "dev" in record]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.5))
+    for key in [key for key in dev[-1]["dev"] if key == "ibleu" or key.startswith("oracle")]:
+        left.plot([one["seconds"] / 60 for one in dev], [one["dev"][key] for one in dev], label=key)
+    for key in [key for key in train[-1]["train"] if key.startswith("perplexity")]:
+        right.plot([one["seconds"] / 60 for one in train], [one["train"][key] for one in train], label=key)
+    for axes, title in ((left, "dev iBLEU (greedy)"), (right, "codes in use")):
+        axes.set(title=title, xlabel="minutes")
+        axes.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(DOCS / f"curves-{name}.svg")
+    keys = list(dev[-1]["dev"])
+    lines = [
+        f"## Learning curve: {name}",
+        "",
+        f"![dev iBLEU and code perplexities](curves-{name}.svg)",
+        "",
+        "| step | minutes | " + " | ".join(keys) + " |",
+        "|---:|---:|" + "---:|" * len(keys),
+    ]
+    for one in dev:
+        cells = " | ".join(f"{one['dev'][key]:.2f}" for key in keys)
+        lines.append(f"| {one['step']} | {one['seconds'] / 60:.1f} | {cells} |")
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    main()
