@@ -1,7 +1,7 @@
 """Train the shipped tagger: label real sentences with a stronger tagger, train two CRFs, evaluate them.
 
     python scripts/train_tagger.py DATA --work WORK --label       (needs spaCy with en_core_web_md)
-    python scripts/train_tagger.py DATA --work WORK --train       (half an hour of one core)
+    python scripts/train_tagger.py DATA --work WORK --train       (a quarter of an hour of one core)
     python scripts/train_tagger.py DATA --work WORK --evaluate
 
 DATA is the data directory: conll2000/, qqp/, mscoco/ and flickr30k/. News text has hand-checked chunks (CoNLL-2000);
