@@ -40,7 +40,7 @@ LabelColumn = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add this module's subcommands to the command line."""
-    app.add_typer(data_app)
+    app.add_typer(data_app, rich_help_panel="Train on your own data")
 
 
 @data_app.command("convert", epilog=f"Formats:\n\n{_FORMAT_LIST}")

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add this module's subcommands to the command line."""
-    app.command("evaluate")(evaluate_command)
-    app.command("compare")(compare_command)
-    app.command("systems")(systems_command)
+    app.command("evaluate", rich_help_panel="Evaluate")(evaluate_command)
+    app.command("compare", rich_help_panel="Evaluate")(compare_command)
+    app.command("systems", rich_help_panel="Evaluate")(systems_command)
 
 
 def evaluate_command(

@@ -20,7 +20,7 @@ TaggerName = Annotated[str, typer.Option(help="crf (inside the package), spacy:M
 
 def register(app: typer.Typer) -> None:
     """Add this module's subcommands to the command line."""
-    app.command("prepare")(prepare_command)
+    app.command("prepare", rich_help_panel="Train on your own data")(prepare_command)
     data_app.command("exemplars")(exemplars_command)
 
 
