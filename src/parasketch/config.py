@@ -104,9 +104,18 @@ class ModelConfig:
     """Keep the token embeddings (also the output layer) as they were loaded, as the paper does with BERT's."""
 
     def __post_init__(self) -> None:
+        _at_least(1, self, "model", "width heads ff encoder_layers decoder_layers meaning_width form_width form_heads")
+        _at_least(1, self, "model", "levels predictor_width predictor_heads predictor_hidden copy_width")
+        _at_least(2, self, "model", "max_length codes")
+        _shares(self, "model", "dropout attention_dropout token_dropout depth_dropout predictor_dropout")
+        _require(self.width % 2 == 0, "model.width", "an even number")
         _require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
         _require(self.form_width % self.form_heads == 0, "model.form_width", "a multiple of model.form_heads")
-        _require(self.levels >= 1 and self.codes >= 2, "model.levels, model.codes", "at least 1 and 2")
+        _require(
+            self.predictor_width % self.predictor_heads == 0,
+            "model.predictor_width",
+            "a multiple of model.predictor_heads",
+        )
         _require(
             not self.split_encoding or self.meaning_width + self.form_width == self.width,
             "model.meaning_width + model.form_width",
@@ -173,8 +182,14 @@ class TrainConfig:
     keep_checkpoints: int = 2
 
     def __post_init__(self) -> None:
+        _at_least(1, self, "train", "steps batch_size accumulate evaluations evaluation_items keep_checkpoints")
+        _at_least(0, self, "train", "seed learning_rate predictor_learning_rate weight_decay kl_weight revive_below")
+        _at_least(0, self, "train", "uniform_kl_weight norm_loss_weight patience checkpoint_minutes")
+        _shares(self, "train", "warmup kl_start kl_end kmeans_at")
+        for key in ("clip", "temperature", "temperature_floor", "temperature_scale", "form_length", "epsilon"):
+            _require(getattr(self, key) > 0, f"train.{key}", "more than 0")
         _require(self.batch_size % self.accumulate == 0, "train.batch_size", "a multiple of train.accumulate")
-        _require(self.steps >= 1, "train.steps", "at least 1")
+        _require(self.warmup > 0 or self.decay == "cosine", "train.warmup", "more than 0, for decay: inverse_sqrt")
         _require(0 <= self.kl_start <= self.kl_end <= 1, "train.kl_start, train.kl_end", "0 <= start <= end <= 1")
         _require(self.minutes is None or self.minutes > 0, "train.minutes", "more than 0")
 
@@ -199,7 +214,10 @@ def load_config(name_or_path: str, overrides: list[str] | None = None) -> Config
         part = values.setdefault(section, {})
         if not isinstance(part, dict):
             raise ConfigError(f"{section}: expected a mapping")
-        part[name] = yaml.safe_load(text)
+        try:
+            part[name] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--set {override}: not a value: {error}") from error
     return from_dict(Config, values)
 
 
@@ -214,7 +232,7 @@ def from_dict(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
     unknown = set(values) - set(hints)
     if unknown:
         known = ", ".join(sorted(hints))
-        raise ConfigError(f"unknown key {where}{sorted(unknown)[0]}; known keys: {known}")
+        raise ConfigError(f"unknown key {where}{sorted(unknown, key=str)[0]}; known keys: {known}")
     arguments = {key: _convert(value, hints[key], f"{where}{key}") for key, value in values.items()}
     return kind(**arguments)
 
@@ -232,16 +250,18 @@ def _flat(config: Any) -> dict[str, Any]:
     return result
 
 
-def _find(name_or_path: str) -> Path:
-    preset, path = PRESETS / f"{name_or_path}.yaml", Path(name_or_path)
-    if preset.is_file():
-        return preset
-    if path.is_file():
-        return path
+def _find(name_or_path: str, beside: Path = Path()) -> Path:
+    """The file of a preset, or a file in the directory `beside`."""
+    for path in (PRESETS / f"{name_or_path}.yaml", beside / name_or_path):
+        if path.is_file():
+            return path
     raise ConfigError(f"{name_or_path}: neither a file nor a preset (presets: {', '.join(preset_names())})")
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def _read_yaml(path: Path, children: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The sections of a file on top of those of the file it extends."""
+    if path in children:
+        raise ConfigError(f"{path}: extends itself")
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
@@ -251,9 +271,10 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     parent = values.pop("extends", None)
     if parent is None:
         return values
-    merged = _read_yaml(_find(str(parent)))
+    merged = _read_yaml(_find(str(parent), path.parent), (*children, path))
     for section, part in values.items():
-        merged[section] = {**merged.get(section, {}), **part} if isinstance(part, dict) else part
+        above = merged.get(section)
+        merged[section] = {**above, **part} if isinstance(above, dict) and isinstance(part, dict) else part
     return merged
 
 
@@ -285,6 +306,17 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
         return value
     name = getattr(hint, "__name__", str(hint))
     raise ConfigError(f"{where}: {value!r} (expected {name})")
+
+
+def _at_least(least: int, config: Any, section: str, keys: str) -> None:
+    for key in keys.split():
+        _require(getattr(config, key) >= least, f"{section}.{key}", f"at least {least}")
+
+
+def _shares(config: Any, section: str, keys: str) -> None:
+    for key in keys.split():
+        value = getattr(config, key)
+        _require(value is None or 0 <= value <= 1, f"{section}.{key}", "between 0 and 1")
 
 
 def _require(condition: bool, key: str, expected: str) -> None:

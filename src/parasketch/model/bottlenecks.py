@@ -1,0 +1,71 @@
+"""What stands between encoder and decoder: the Gaussian meaning of each token, and the pooled form.
+
+Other systems (AE, VAE, VQ-VAE, Separator) are other bottlenecks between the same encoder and decoder.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from parasketch.model.pooling import AttentionPooling
+from parasketch.model.ragged import Layout
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Gaussian meaning of N tokens."""
+
+    sample: Tensor
+    """(N, width): a sample in training, the mean in evaluation."""
+    divergence: Tensor
+    """KL to the standard normal, mean over the dimensions, (N,)."""
+
+
+class GaussianMeaning(nn.Module):
+    """One Gaussian vector a token: mean and log-variance are linear maps of the encoder's state."""
+
+    def __init__(self, *, input_width: int, width: int) -> None:
+        super().__init__()
+        self.mean = nn.Linear(input_width, width, bias=False)
+        self.log_variance = nn.Linear(input_width, width, bias=False)
+
+    def forward(self, states: Tensor) -> Meaning:
+        """(N, input_width) -> meaning of (N, width)."""
+        mean, log_variance = self.mean(states).float(), self.log_variance(states).float()
+        divergence = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).mean(dim=-1)
+        sample = mean
+        if self.training:
+            sample = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
+        return Meaning(sample=sample, divergence=divergence)
+
+
+class PooledForm(nn.Module):
+    """One vector a sentence, to be quantised.
+
+    `calibrate` fixes its centre and scale once, on real sentences: what tells forms apart must stand out from the
+    Gumbel noise, and pooled states share a large part that tells nothing. Until then (in the paper always) it changes
+    nothing.
+    """
+
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, *, input_width: int, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.pooling = AttentionPooling(input_width=input_width, width=width, heads=heads, dropout=dropout)
+        self.register_buffer("centre", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(width))
+
+    def forward(self, states: Tensor, layout: Layout) -> Tensor:
+        """(N, input_width) -> (B, width)."""
+        pooled: Tensor = self.pooling(states, layout)
+        return (pooled - self.centre) * self.scale
+
+    @torch.no_grad()
+    def calibrate(self, forms: Tensor, *, length: float) -> None:
+        """Centre these forms (n, width), even out their dimensions, and give them a typical length."""
+        deviation, mean = torch.std_mean(forms, dim=0)
+        self.centre += mean / self.scale
+        self.scale *= length / math.sqrt(forms.shape[1]) / deviation.clamp_min(1e-6)

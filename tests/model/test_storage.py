@@ -1,0 +1,138 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from parasketch.config import ModelConfig
+from parasketch.errors import ModelError
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.model.storage import load_model, save_model
+from parasketch.text.tokenizer import Tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(["how heavy is a moose?", "how heavy is a whale?"], vocab_size=270)
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Tokenizer) -> HRQVAE:
+    config = ModelConfig(
+        vocab_size=tokenizer.vocab_size, width=16, heads=2, ff=16, encoder_layers=1, decoder_layers=1, meaning_width=8,
+        form_width=8, form_heads=2, codes=4, predictor_width=8, predictor_heads=2, predictor_hidden=8, copy_width=8,
+    )  # fmt: skip
+    return HRQVAE(config, mask_id=tokenizer.mask_id)
+
+
+@pytest.fixture
+def directory(tmp_path: Path, model: HRQVAE, tokenizer: Tokenizer) -> Path:
+    path = tmp_path / "saved"
+    save_model(path, model, tokenizer, sections={"generate": {"beam": 3}}, card="# A card\n")
+    return path
+
+
+def test_what_was_saved_is_loaded(directory: Path, model: HRQVAE, tokenizer: Tokenizer) -> None:
+    loaded = load_model(directory)
+    assert loaded.model.config == model.config
+    assert loaded.model.mask_id == model.mask_id
+    assert not loaded.model.training
+    assert loaded.tokenizer == tokenizer
+    assert loaded.sections == {"generate": {"beam": 3}}
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.model.state_dict()[name], tensor)
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "README.md", "config.json", "model.safetensors", "tokenizer.json",
+    ]  # fmt: skip
+
+
+def test_half_precision_is_for_the_disk_only(
+    tmp_path: Path, directory: Path, model: HRQVAE, tokenizer: Tokenizer
+) -> None:
+    save_model(tmp_path / "half", model, tokenizer, half=True)
+    loaded = load_model(tmp_path / "half")
+    for name, tensor in loaded.model.state_dict().items():
+        assert tensor.dtype == torch.float32
+        assert torch.equal(tensor, model.state_dict()[name].half().float())
+    sizes = [(path / "model.safetensors").stat().st_size for path in (tmp_path / "half", directory)]
+    assert sizes[0] < 0.6 * sizes[1]
+
+
+def test_weights_that_16_bits_cannot_hold_are_not_halved(tmp_path: Path, model: HRQVAE, tokenizer: Tokenizer) -> None:
+    large = HRQVAE(model.config, mask_id=model.mask_id)
+    with torch.no_grad():
+        large.quantizer.codebooks[0, 0, 0] = 1e6
+    with pytest.raises(ModelError, match=r"quantizer\.codebooks has values that 16 bits cannot hold"):
+        save_model(tmp_path / "half", large, tokenizer, half=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_loading_leaves_the_random_numbers_alone(directory: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    load_model(directory)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_missing_directory(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere: no such model directory$"):
+        load_model(tmp_path / "nowhere")
+
+
+def test_a_directory_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"not a model directory: model\.safetensors, tokenizer\.json missing$"):
+        load_model(tmp_path)
+
+
+def rewrite(path: Path, **changes: object) -> None:
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": None}, "not the configuration of a parasketch model"),
+        ({"format": 2}, r"written by another version \(expected format 1\)"),
+        ({"model": {"wdith": 3}}, "unknown key model.wdith"),
+        ({"model": {"width": "wide"}}, r"model\.width: 'wide' \(expected int\)"),
+    ],
+)
+def test_a_foreign_configuration(directory: Path, changes: dict[str, object], message: str) -> None:
+    rewrite(directory / "config.json", **changes)
+    with pytest.raises(ModelError, match=message):
+        load_model(directory)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+@pytest.mark.parametrize("damage", ["cut", "garbage", "empty"])
+def test_a_damaged_file_is_named(directory: Path, name: str, damage: str) -> None:
+    content = (directory / name).read_bytes()
+    damaged = {"cut": content[: len(content) // 2], "garbage": b"\x80\x03garbage" * 9, "empty": b""}[damage]
+    (directory / name).write_bytes(damaged)
+    with pytest.raises(ModelError, match=name):
+        load_model(directory)
+
+
+def test_weights_of_another_model(directory: Path) -> None:
+    path = directory / "model.safetensors"
+    weights = load_file(path)
+    cut = {**weights, "quantizer.codebooks": weights["quantizer.codebooks"][:2].contiguous()}
+    save_file(cut, path)
+    with pytest.raises(ModelError, match=r"quantizer\.codebooks is \(2, 4, 8\), expected \(3, 4, 8\)$"):
+        load_model(directory)
+    save_file({name: tensor for name, tensor in weights.items() if name != "meaning.mean.weight"}, path)
+    with pytest.raises(ModelError, match=r"no weights meaning\.mean\.weight$"):
+        load_model(directory)
+    save_file({**weights, "more": torch.zeros(1)}, path)
+    with pytest.raises(ModelError, match=r"unknown weights more$"):
+        load_model(directory)
+
+
+def test_a_tokeniser_of_another_model(directory: Path) -> None:
+    Tokenizer.train(["a"], vocab_size=262).save(directory / "tokenizer.json")
+    with pytest.raises(ModelError, match="they do not belong together"):
+        load_model(directory)
