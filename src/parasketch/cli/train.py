@@ -1,0 +1,60 @@
+"""`parasketch train`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from parasketch.console import console
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's subcommands to the command line."""
+    app.command("train", rich_help_panel="Train on your own data")(train_command)
+
+
+def train_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="CLUSTERS|PRESET|CONFIG", help="A file of clusters, or a preset or YAML file with --data."
+        ),
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="A directory made by [bold]parasketch prepare[/bold], or a file of clusters.")
+    ] = None,
+    dev: Annotated[
+        Path | None,
+        typer.Option(help="Evaluation items (JSONL) that select the best model; else some clusters are set aside."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory of the run; the model will be in OUT/best.")
+    ] = Path("runs/parasketch"),
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Length of the run; the schedules fit themselves to it.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a setting: [bold]--set model.width=192[/bold]; may be repeated."),
+    ] = None,
+    resume: Annotated[
+        Literal["auto", "never"], typer.Option(help="[bold]auto[/bold] goes on from the last checkpoint in OUT.")
+    ] = "auto",
+    accelerator: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")] = "auto",
+    devices: Annotated[str, typer.Option(help="How many devices (or processes on CPUs), or auto.")] = "auto",
+) -> None:
+    """Train a model on your own clusters of paraphrases.
+
+    A run that was cut goes on where its last checkpoint was; the same command continues it. Watch OUT/metrics.jsonl,
+    or TensorBoard if it is installed.
+
+    Example: [bold]parasketch train clusters.jsonl --minutes 60 --out runs/mine[/bold]
+
+    Example: [bold]parasketch train small --data prepared --dev dev.jsonl --out runs/mine --set model.width=192[/bold]
+    """
+    from parasketch.experiment import make_fabric, run_experiment, set_up
+
+    experiment = set_up(source, data=data, dev=dev, run=out, overrides=set_ or [], minutes=minutes)
+    fabric = make_fabric(accelerator=accelerator, devices=devices, precision=experiment.config.train.precision)
+    best = run_experiment(experiment, fabric=fabric, resume=resume == "auto")
+    console.print(f"the best model is in {best}; try: parasketch paraphrase 'your sentence' --model {best}")

@@ -1,0 +1,44 @@
+"""What training does for the health of the codes: k-means to begin with, and new places for codes nobody chooses.
+
+All processes end with the codebooks of the first one, bit for bit.
+"""
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from parasketch.data.prepared import Prepared
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.model.inputs import Sentences
+
+KMEANS_SENTENCES = 4096
+
+
+@torch.no_grad()
+def start_codebooks(model: HRQVAE, prepared: Prepared, *, length: float, seed: int, fabric: Fabric) -> None:
+    """Give the forms of real sentences a typical length, and set the codebooks by k-means on them."""
+    count = min(KMEANS_SENTENCES, prepared.num_sentences)
+    chosen = np.random.default_rng(seed).choice(prepared.num_sentences, count, replace=False)
+    tokenizer = prepared.tokenizer
+    sentences = Sentences.from_ragged(prepared.sentences(chosen), first=tokenizer.bos_id, last=tokenizer.eos_id)
+    model.eval()
+    sentences = sentences.to(fabric.device)
+    model.form.calibrate(model.encode(sentences).form, length=length)
+    model.quantizer.fit(model.encode(sentences).form, seed=seed)
+    for layer in model.decoder.decoder_layers:
+        # Forms that mean nothing yet would only disturb the decoder, and be unlearned before they mean anything.
+        nn.init.zeros_(layer.form_value.weight)
+    _share(model, fabric)
+
+
+def revive_codes(model: HRQVAE, form: Tensor, *, threshold: float, seed: int, fabric: Fabric) -> None:
+    """Give codes that are used less than `threshold` times their fair share a place among the forms (B, form_width)."""
+    model.quantizer.revive(form, threshold=threshold, generator=torch.Generator().manual_seed(seed))
+    _share(model, fabric)
+
+
+@torch.no_grad()
+def _share(model: HRQVAE, fabric: Fabric) -> None:
+    for tensor in (model.form.centre, model.form.scale, model.quantizer.codebooks, model.quantizer.usage):
+        tensor.copy_(fabric.broadcast(tensor.detach()))

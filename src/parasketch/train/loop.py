@@ -1,0 +1,166 @@
+"""The training loop, top to bottom. CPU, one GPU and many processes are the same code (Lightning Fabric).
+
+With a length in steps a run is reproducible bit for bit, also when it is cut and resumed: the batch of step t is a pure
+function of (seed, t), and every random state is in the checkpoint. With a length in minutes the schedules follow
+the clock instead.
+"""
+
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from parasketch.config import Config, TrainConfig
+from parasketch.console import console
+from parasketch.data.prepared import Prepared
+from parasketch.errors import ModelError
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.train.batches import Batches
+from parasketch.train.checkpoint import (
+    PREFIX,
+    Progress,
+    load_checkpoint,
+    random_state,
+    remove_unfinished,
+    resumable,
+    save_checkpoint,
+)
+from parasketch.train.codebooks import revive_codes, start_codebooks
+from parasketch.train.journal import Journal
+from parasketch.train.machine import prepare_machine
+from parasketch.train.objective import objective
+from parasketch.train.optimizer import load_embeddings, make_optimizer, set_learning_rates
+from parasketch.train.schedules import form_is_on, kl_weight, learning_rate_factor, temperature
+from parasketch.train.selection import Evaluate, SaveBest, Selection
+
+REVIVE_EVERY = 50
+LOG_EVERY = 50
+
+
+def train(
+    config: Config,
+    prepared: Prepared,
+    run: Path,
+    *,
+    fabric: Fabric,
+    evaluate: Evaluate | None = None,
+    save_best: SaveBest | None = None,
+    resume: bool = False,
+) -> HRQVAE:
+    """Train a model and leave checkpoints and `metrics.jsonl` in `run`; returns the model as it is at the end."""
+    settings, rank, processes = config.train, fabric.global_rank, fabric.world_size
+    prepare_machine()
+    torch.manual_seed(settings.seed)  # the same weights on every process ...
+    model = HRQVAE(config.model, mask_id=prepared.tokenizer.mask_id)
+    if settings.embeddings is not None:
+        load_embeddings(model, Path(settings.embeddings))
+    optimizer = make_optimizer(model, settings)
+    network, stepper = cast(tuple[Any, Any], fabric.setup(model, optimizer))
+    torch.manual_seed(settings.seed + 1 + rank)  # ... but different noise
+    batches = Batches(prepared, config, rank=rank, processes=processes, device=fabric.device)
+    selection = Selection(settings, evaluate, save_best, fabric=fabric)
+    progress, folder = Progress(), run / "checkpoints"
+    if fabric.is_global_zero:
+        remove_unfinished(folder / PREFIX)
+    if resume and (last := resumable(folder)):
+        progress = load_checkpoint(last, model=model, optimizer=optimizer, rank=rank, processes=processes)
+        console.print(f"resuming {run} at step {progress.step}")
+    clock = Clock(progress, fabric)
+
+    with Journal(run, progress, enabled=fabric.is_global_zero) as journal:
+        while (share := share_done(settings, progress)) < 1 and not selection.is_over(progress):
+            # Where the schedules stand.
+            heat, rate = temperature(share, settings), learning_rate_factor(share, settings)
+            set_learning_rates(optimizer, rate)
+            schedule = {"temperature": heat, "kl_weight": kl_weight(share, settings), "learning_rate_factor": rate}
+            if not progress.form_started and form_is_on(share, settings):
+                if settings.kmeans_at is not None:
+                    start_codebooks(model, prepared, length=settings.form_length, seed=settings.seed, fabric=fabric)
+                progress.form_started = True
+
+            # Forward and backward over the parts of the batch, then one step.
+            network.train()
+            parts, terms, forms = batches[progress.step], [], []
+            for number, part in enumerate(parts, start=1):
+                with fabric.no_backward_sync(network, enabled=number < len(parts)):
+                    output = network(part, heat, depth=None if progress.form_started else 0)
+                    result = objective(output, part, model, settings, share)
+                    fabric.backward(result.loss / len(parts))
+                terms.append(result.terms)
+                forms.append(output.form.detach())
+            norm = cast(
+                Tensor, fabric.clip_gradients(network, stepper, max_norm=settings.clip, error_if_nonfinite=False)
+            )
+            _require_finite(norm, progress, settings)
+            stepper.step()
+            stepper.zero_grad(set_to_none=True)
+            progress.step += 1
+            if settings.revive_below and progress.form_started and progress.step % REVIVE_EVERY == 0:
+                seed = settings.seed * 1_000_003 + progress.step
+                revive_codes(model, torch.cat(forms), threshold=settings.revive_below, seed=seed, fabric=fabric)
+
+            # Tell, look at dev, save.
+            clock.tick()
+            share = share_done(settings, progress)
+            journal.advance(progress, share)
+            looks = selection.is_due(progress, share)
+            if looks or progress.step % LOG_EVERY == 0:
+                terms = [part | {"gradient_norm": norm} for part in terms]
+                journal.log_step(progress, terms, schedule, model.quantizer.perplexity(), batches.size)
+            if looks:
+                journal.log_dev(progress, selection.look(model, progress, share))
+                clock.tick()
+            if looks or progress.seconds - progress.saved_at >= settings.checkpoint_minutes * 60:
+                progress.saved_at = progress.seconds
+                states = gather_random_states(fabric)
+                if fabric.is_global_zero:
+                    save_checkpoint(
+                        folder,
+                        model=model,
+                        optimizer=optimizer,
+                        random_states=states,
+                        progress=progress,
+                        keep=settings.keep_checkpoints,
+                    )
+                fabric.barrier()
+    return model
+
+
+class Clock:
+    """Adds the time since the last tick to the run's account; processes agree on it, to stop and save together."""
+
+    def __init__(self, progress: Progress, fabric: Fabric) -> None:
+        self.progress, self.fabric, self.last = progress, fabric, time.monotonic()
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        passed = torch.tensor(now - self.last, dtype=torch.float64)
+        self.last = now
+        self.progress.seconds += float(cast(Tensor, self.fabric.all_reduce(passed, reduce_op="mean")))
+
+
+def gather_random_states(fabric: Fabric) -> Tensor:
+    """The states of all processes' random numbers, (processes, bytes)."""
+    own = random_state(fabric.device)
+    states = own.new_zeros(fabric.world_size, len(own))
+    states[fabric.global_rank] = own
+    return cast(Tensor, fabric.all_reduce(states, reduce_op="sum"))
+
+
+def share_done(config: TrainConfig, progress: Progress) -> float:
+    """How much of the run is behind us, 0 to 1, by the clock or by steps."""
+    if config.minutes is not None:
+        return progress.seconds / (60 * config.minutes)
+    return progress.step / config.steps
+
+
+def _require_finite(norm: Tensor, progress: Progress, config: TrainConfig) -> None:
+    """Stop a run that has diverged; in 16 bits single steps may overflow, and Fabric leaves them out."""
+    if config.precision != "16-mixed" and not torch.isfinite(norm):
+        raise ModelError(
+            f"training diverged at step {progress.step}: the gradient is {float(norm)}; "
+            "go on from the last checkpoint with a lower train.learning_rate"
+        )

@@ -1,0 +1,44 @@
+"""A tiny run as a program of its own, for tests that kill it or run it in several processes.
+
+run_tiny.py PREPARED RUN PROCESSES: trains for a few steps, or goes on where it was; RUN/final-RANK.safetensors is the end.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from lightning_fabric import Fabric
+from safetensors.torch import save_file
+from tiny import config_for
+
+from parasketch.config import TrainConfig
+from parasketch.console import set_quiet
+from parasketch.data.prepared import Prepared
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.train import loop
+from parasketch.train.selection import DevResult
+
+SETTINGS = TrainConfig(
+    steps=16, batch_size=8, accumulate=2, evaluations=6, warmup=0.2, kmeans_at=0.25, checkpoint_minutes=0
+)
+
+
+def evaluate(_: HRQVAE) -> DevResult:
+    """Draws random numbers, as an evaluation may."""
+    return DevResult(score=torch.rand(1).item(), metrics={})
+
+
+def run_tiny(corpus: str, out: str, processes: int = 1) -> None:
+    prepared, run = Prepared(Path(corpus)), Path(out)
+    set_quiet(True)
+    torch.set_num_threads(1)
+    loop.REVIVE_EVERY = 5
+    fabric = Fabric(accelerator="cpu", devices=processes)
+    fabric.launch()
+    config = config_for(prepared, train=SETTINGS)
+    model = loop.train(config, prepared, run, fabric=fabric, evaluate=evaluate, resume=True)
+    save_file(model.state_dict(), run / f"final-{fabric.global_rank}.safetensors")
+
+
+if __name__ == "__main__":
+    run_tiny(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,175 @@
+"""Whole runs in one process: reproducible, resumable, and stopped for good reasons."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from tiny import config_for
+
+from parasketch.config import TrainConfig
+from parasketch.data.prepared import Prepared
+from parasketch.errors import ModelError
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.train import loop
+from parasketch.train.checkpoint import checkpoints
+from parasketch.train.loop import train
+from parasketch.train.selection import DevResult
+
+SHORT = TrainConfig(
+    steps=12, batch_size=8, evaluations=4, warmup=0.2, kmeans_at=0.3, checkpoint_minutes=0, keep_checkpoints=99
+)
+
+
+def run(corpus: Prepared, out: Path, settings: TrainConfig = SHORT, **more: Any) -> HRQVAE:
+    config = config_for(corpus, train=settings)
+    return train(config, corpus, out, fabric=Fabric(accelerator="cpu", devices=1), **more)
+
+
+def weights(model: HRQVAE) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def records(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def often() -> Any:
+    """Revive and log often enough for a run of twelve steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "REVIVE_EVERY", 5)
+        patch.setattr(loop, "LOG_EVERY", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def straight(
+    language_corpus: Prepared, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, torch.Tensor], Path]:
+    out = tmp_path_factory.mktemp("straight")
+    return weights(run(language_corpus, out)), out
+
+
+def test_two_runs_are_equal(straight: Any, language_corpus: Prepared, tmp_path: Path) -> None:
+    again = weights(run(language_corpus, tmp_path))
+    assert all(torch.equal(value, again[name]) for name, value in straight[0].items())
+
+
+@pytest.mark.parametrize("cut", [1, 4, 11])
+def test_a_resumed_run_equals_one_that_was_not_cut(
+    straight: Any, language_corpus: Prepared, tmp_path: Path, cut: int
+) -> None:
+    """Before k-means, after it, and at the last step; with evaluations, which must leave no trace."""
+
+    class Cut(Exception):
+        pass
+
+    def kill(batches: Any, step: int) -> Any:
+        if step == cut:
+            raise Cut
+        return get(batches, step)
+
+    get = loop.Batches.__getitem__
+
+    def evaluate(_: HRQVAE) -> DevResult:
+        return DevResult(score=torch.rand(1).item(), metrics={})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop.Batches, "__getitem__", kill)
+        with pytest.raises(Cut):
+            run(language_corpus, tmp_path, evaluate=evaluate)
+    assert [path.name for path in checkpoints(tmp_path / "checkpoints")][-1] == f"step-{cut:09d}"
+    resumed = weights(run(language_corpus, tmp_path, resume=True))
+    assert [name for name, value in straight[0].items() if not torch.equal(value, resumed[name])] == []
+    assert [part["step"] for part in records(tmp_path) if "train" in part] == [
+        part["step"] for part in records(straight[1])
+    ]
+
+
+def test_what_is_logged(straight: Any) -> None:
+    found = records(straight[1])
+    assert [record["step"] for record in found] == [2, 3, 4, 6, 8, 9, 10, 12]
+    terms = {"nll", "kl", "sketch_1", "sketch_2", "sketch_3", "perplexity_1", "perplexity_2", "perplexity_3"}
+    more = {"gradient_norm", "temperature", "kl_weight", "learning_rate_factor", "examples_per_second"}
+    assert all(set(record["train"]) == terms | more for record in found)
+
+
+def test_a_finished_run_is_left_alone(language_corpus: Prepared, straight: Any) -> None:
+    before = (straight[1] / "metrics.jsonl").read_text()
+    again = weights(run(language_corpus, straight[1], resume=True))
+    assert all(torch.equal(value, again[name]) for name, value in straight[0].items())
+    assert (straight[1] / "metrics.jsonl").read_text() == before
+
+
+def test_the_form_is_off_until_k_means(
+    language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths = []
+    forward = HRQVAE.forward
+
+    def watch(self: HRQVAE, *rest: Any, depth: int | None = None) -> Any:
+        depths.append(depth)
+        return forward(self, *rest, depth=depth)
+
+    monkeypatch.setattr(HRQVAE, "forward", watch)
+    run(language_corpus, tmp_path, replace(SHORT, steps=10))
+    assert depths == [0] * 3 + [None] * 7
+
+
+def test_patience_stops_a_run_and_keeps_it_stopped(language_corpus: Prepared, tmp_path: Path) -> None:
+    scores, saved = iter([1.0, 3.0, 2.0, 1.0, 9.0]), []
+    settings = replace(SHORT, steps=40, evaluations=10, patience=2, checkpoint_minutes=9)
+
+    def evaluate(_: HRQVAE) -> DevResult:
+        return DevResult(score=next(scores), metrics={})
+
+    more = {"evaluate": evaluate, "save_best": lambda _, result: saved.append(result.score)}
+    run(language_corpus, tmp_path, settings, **more)
+    assert saved == [1.0, 3.0]
+    assert checkpoints(tmp_path / "checkpoints")[-1].name == "step-000000016"
+    run(language_corpus, tmp_path, settings, resume=True, **more)
+    assert saved == [1.0, 3.0]
+
+
+def test_parts_of_a_batch_add_up_to_its_gradient(language_corpus: Prepared, tmp_path: Path) -> None:
+    """Without noise, two steps with and without accumulation end at the same weights."""
+    config = config_for(language_corpus, train=replace(SHORT, steps=2, kmeans_at=None, revive_below=0.0))
+    quiet = replace(config.model, token_dropout=0.0, depth_dropout=0.0, predictor_dropout=0.0)
+    ends = []
+    for accumulate in (1, 4):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch, "randn_like", torch.zeros_like)
+            patch.setattr(
+                "parasketch.model.quantizer.HierarchicalQuantizer._sample", lambda _, scores, *__: scores.softmax(-1)
+            )
+            changed = replace(config, model=quiet, train=replace(config.train, accumulate=accumulate))
+            fabric = Fabric(accelerator="cpu", devices=1)
+            ends.append(weights(train(changed, language_corpus, tmp_path / str(accumulate), fabric=fabric)))
+    for name, value in ends[0].items():
+        if name != "quantizer.usage":
+            torch.testing.assert_close(value, ends[1][name], rtol=0, atol=2e-5)
+
+
+def test_a_run_by_the_clock_ends(language_corpus: Prepared, tmp_path: Path) -> None:
+    run(language_corpus, tmp_path, replace(SHORT, minutes=0.01, steps=1))
+    last = records(tmp_path)[-1]
+    assert last["seconds"] >= 0.6
+    assert last["train"]["learning_rate_factor"] < 0.5, "the schedule followed the clock"
+
+
+def test_a_diverged_run_says_so(language_corpus: Prepared, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"training diverged at step \d+: .* lower train.learning_rate"):
+        run(language_corpus, tmp_path, replace(SHORT, learning_rate=1e30, kmeans_at=None))
+
+
+def test_another_number_of_processes_is_refused(language_corpus: Prepared, straight: Any) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    config = config_for(language_corpus, train=SHORT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fabric, "world_size", 2)
+        with pytest.raises(ModelError, match="written by 1 processes"):
+            train(config, language_corpus, straight[1], fabric=fabric, resume=True)
