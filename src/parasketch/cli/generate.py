@@ -1,0 +1,224 @@
+"""`parasketch paraphrase | sketches | demo`: paraphrases of a text or of a whole file, and what sketches do to them."""
+
+import json
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.tree import Tree
+
+from parasketch.console import console
+from parasketch.data.records import BadRows
+from parasketch.errors import UsageError
+from parasketch.files import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parasketch.generate.paraphraser import Paraphraser
+    from parasketch.generate.results import Paraphrase, Sketch
+
+DEMO_TEXT = "How heavy is a moose?"
+DEMO_EXEMPLAR = "What country do parrots live in?"
+
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", "-m", help="A model: its name, its directory, or a Hub id. The default suits the text."),
+]
+Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, ...; a GPU is used if there is one.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's subcommands to the command line."""
+    app.command("paraphrase", rich_help_panel="Paraphrase")(paraphrase_command)
+    app.command("sketches", rich_help_panel="Paraphrase")(sketches_command)
+    app.command("demo", rich_help_panel="Paraphrase")(demo_command)
+
+
+def paraphrase_command(
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT|FILE|-", help="A text, a file of texts, or - for standard input.")
+    ],
+    n: Annotated[int, typer.Option("-n", help="How many paraphrases of each text.")] = 1,
+    model: ModelName = None,
+    like: Annotated[str | None, typer.Option("--like", help="Say it in the form of this sentence.")] = None,
+    sketch: Annotated[
+        str | None, typer.Option("--sketch", metavar="CODES", help="The first codes of the form, such as 13,5.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", help="Use only so many codes of each sketch; 0: none.")
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="The best sentence of each sketch, without judging them.")
+    ] = False,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", help="Sample, more daringly from 1 on, instead of searching.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Which samples are drawn.")] = 0,
+    semantic: Annotated[
+        str | None,
+        typer.Option("--semantic", metavar="MODEL", help="A sentence-transformers model that joins the choice."),
+    ] = None,
+    column: Annotated[str | None, typer.Option("--column", help="FILE: the column with the texts.")] = None,
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="FILE: where the rows go (.jsonl, .csv, .tsv, .txt).")
+    ] = STANDARD_STREAM,
+    resume: Annotated[bool, typer.Option("--resume", help="FILE: continue an output that was cut.")] = False,
+    batch_size: Annotated[int, typer.Option("--batch-size", help="FILE: how many texts are worked on together.")] = 64,
+    as_json: Annotated[bool, typer.Option("--json", help="TEXT: print JSON lines instead of a table.")] = False,
+    device: Device = None,
+) -> None:
+    """Paraphrase a text, or every row of a file.
+
+    Files may be text (one a line), CSV, TSV or JSON lines, plain or .gz and of any length. Their other columns are
+    kept; a row without a text is kept too, with a word about the problem.
+
+    Example: [bold]parasketch paraphrase "How heavy is a moose?" -n 5[/bold]
+
+    Example: [bold]parasketch paraphrase "How heavy is a moose?" --like "What country do parrots live in?"[/bold]
+
+    Example: [bold]parasketch paraphrase faq.csv --column question -n 3 --out faq.jsonl --resume[/bold]
+    """
+    from parasketch.generate.results import Sketch
+    from parasketch.generate.rows import names_a_file
+
+    is_file = names_a_file(text)
+    if not is_file and (column or resume or out != STANDARD_STREAM):
+        raise UsageError("--column, --out and --resume are for files, and this is a text (is the file's name right?)")
+    codes = None if sketch is None else Sketch.parse(sketch)
+    paraphraser = _load(model, device, semantic)
+
+    def run(texts: list[str]) -> "list[list[Paraphrase]]":
+        return paraphraser(
+            texts,
+            n=n,
+            like=like,
+            sketch=codes,
+            depth=depth,
+            rerank=not plain,
+            temperature=temperature,
+            seed=seed,
+            batch_size=batch_size,
+        )
+
+    if not is_file:
+        _print_paraphrases(run([text])[0], as_json=as_json)
+        return
+    from parasketch.generate.bulk import paraphrase_file
+    from parasketch.generate.pretrained import fingerprint
+
+    settings = {
+        "input": text, "column": column, "model": model, "weights": fingerprint(model), "semantic": semantic, "n": n,
+        "like": like, "sketch": codes, "depth": depth, "plain": plain, "temperature": temperature, "seed": seed,
+    }  # fmt: skip
+    bad = BadRows()
+    report = paraphrase_file(run, text, out, column=column, n=n, settings=settings, resume=resume, on_bad=bad)
+    _tell_bad(bad)
+    before = f", after {report.skipped:,} that were there" if report.skipped else ""
+    without = f", {report.problems:,} of them without a text" if report.problems else ""
+    console.print(f"{report.done:,} rows written{before}{without}: {escape(out)}")
+
+
+def sketches_command(
+    text: Annotated[str, typer.Argument(help="The text to paraphrase.")],
+    like: Annotated[str | None, typer.Option("--like", help="Take the sketch of this sentence, code by code.")] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many sketches to show.")] = 14,
+    model: ModelName = None,
+    device: Device = None,
+) -> None:
+    """Show what sketches do: the likeliest ones as a tree, each with its output; or those of an exemplar, code by code.
+
+    Example: [bold]parasketch sketches "How heavy is a moose?"[/bold]
+
+    Example: [bold]parasketch sketches "How heavy is a moose?" --like "What country do parrots live in?"[/bold]
+    """
+    paraphraser = _load(model, device)
+    results = Console(highlight=False)
+    if like is None:
+        results.print(_tree(paraphraser, text, n))
+    else:
+        results.print(f"{escape(text)}  [dim]in the form of[/dim]  {escape(like)}")
+        results.print(_truncated(paraphraser, text, like))
+
+
+def demo_command(
+    text: Annotated[str, typer.Argument(help="The text to paraphrase.")] = DEMO_TEXT,
+    like: Annotated[str, typer.Option("--like", help="An exemplar of another form.")] = DEMO_EXEMPLAR,
+    model: ModelName = None,
+    device: Device = None,
+) -> None:
+    """Paraphrase a question five times, once in the form of another, and show what each code of that form adds.
+
+    Example: [bold]parasketch demo "How do I learn to swim?"[/bold]
+    """
+    paraphraser = _load(model, device)
+    results = Console(highlight=False)
+    results.print(f"[bold]Five paraphrases of:[/bold] {escape(text)}")
+    _print_paraphrases(paraphraser(text, n=5))
+    results.print(f"\n[bold]In the form of:[/bold] {escape(like)}")
+    _print_paraphrases(paraphraser(text, like=like))
+    results.print("\n[bold]Code by code: how much of that form is used[/bold]")
+    results.print(_truncated(paraphraser, text, like))
+
+
+def _load(model: str | None, device: str | None, semantic: str | None = None) -> "Paraphraser":
+    # Threads that wait must not spin: on a busy machine that makes a command many times as slow. Read with torch.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from parasketch.generate.paraphraser import Paraphraser
+
+    return Paraphraser.from_pretrained(model, device=device, semantic=semantic)
+
+
+def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = False) -> None:
+    if as_json:
+        for paraphrase in paraphrases:
+            typer.echo(json.dumps(paraphrase.to_dict()))
+        return
+    table = Table("paraphrase", "sketch")
+    table.add_column("different", justify="right")
+    table.add_column("faithful", justify="right")
+    for paraphrase in paraphrases:
+        faithful = "" if paraphrase.faithfulness is None else f"{paraphrase.faithfulness:.0%}"
+        mark = "" if paraphrase.accepted else "[yellow]![/yellow] "
+        table.add_row(mark + escape(paraphrase.text), str(paraphrase.sketch), f"{paraphrase.difference:.0%}", faithful)
+    Console(highlight=False).print(table)
+    for note in dict.fromkeys(note for paraphrase in paraphrases for note in _notes(paraphrase)):
+        console.print(f"[yellow]note:[/yellow] {escape(note)}", soft_wrap=True)
+
+
+def _notes(paraphrase: "Paraphrase") -> list[str]:
+    lost = [f"lost in {paraphrase.text!r}: {', '.join(paraphrase.lost)}"] if paraphrase.lost else []
+    return [*paraphrase.warnings, *lost]
+
+
+def _tree(paraphraser: "Paraphraser", text: str, n: int) -> Tree:
+    """The outputs of the n likeliest sketches, under the codes that they share."""
+    paraphrases = paraphraser(text, n=n, rerank=False)
+    tree = Tree(f"{escape(text)}  [dim]sketch {paraphraser.sketch(text)}[/dim]")
+    branches: dict[Sketch | tuple[int, ...], Tree] = {(): tree}
+    for paraphrase in sorted(paraphrases, key=lambda one: one.sketch):
+        path = paraphrase.sketch
+        for level in range(1, len(path)):
+            if path[:level] not in branches:
+                branches[path[:level]] = branches[path[: level - 1]].add(f"[bold]{path[level - 1]}[/bold]")
+        branches[path[:-1]].add(f"[bold]{path[-1]}[/bold]  {escape(paraphrase.text)}")
+    return tree
+
+
+def _truncated(paraphraser: "Paraphraser", text: str, like: str) -> Table:
+    """The outputs for no code, the first code, the first two, ... of an exemplar's sketch."""
+    table = Table("sketch", "paraphrase")
+    for depth in range(paraphraser.depth + 1):
+        [paraphrase] = paraphraser(text, like=like, depth=depth, rerank=False)
+        table.add_row(str(paraphrase.sketch) or "none", escape(paraphrase.text))
+    return table
+
+
+def _tell_bad(bad: BadRows) -> None:
+    if bad.count:
+        console.print(f"[yellow]{bad.count:,} rows could not be read and were left out[/yellow]")
+    for error in bad.first:
+        console.print(f"  {escape(str(error))}", soft_wrap=True)

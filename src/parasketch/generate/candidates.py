@@ -1,0 +1,138 @@
+"""The candidates for one input: the different sentences that its sketches led to, and what can be said of each.
+
+The same sentence often comes from several sketches. It counts once, under the sketch it was found with first, and its
+probability is the sum over all of them.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from parasketch.generate.facts import lost_facts
+from parasketch.generate.overlap import overlap_matrix
+from parasketch.generate.results import Sketch
+from parasketch.generate.tokens import Hypothesis
+from parasketch.text.normalise import normalise
+
+FEATURES = ("sketch", "likelihood", "cycle", "difference", "consensus", "lost", "semantic")
+"""The columns of a feature matrix, named as the weights are."""
+
+
+@dataclass(kw_only=True)
+class Candidate:
+    """One sentence that might be returned."""
+
+    text: str
+    """In lower case, as the model writes."""
+    tokens: tuple[int, ...]
+    sketch: Sketch
+    sketch_log_prob: float
+    likelihood: float
+    """log p per token."""
+    support: float
+    """log of its weight among the candidates, summed over the sketches that lead to it."""
+    attempt: int
+    """0 for candidates of the sketches that were asked for, more for those found by widening the search."""
+    is_copy: bool
+    """Equal to the input, but for case, spacing and final punctuation."""
+    lost: tuple[str, ...]
+    cycle: float = math.nan
+    """log p of the input per token; not a number until it is judged."""
+    semantic: float = 0.0
+
+
+@dataclass
+class CandidateSet:
+    """All candidates for one input, in the order they were found."""
+
+    source: str
+    keep_repeats: bool = False
+    candidates: list[Candidate] = field(default_factory=list)
+    _by_text: dict[str, Candidate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._same = normalise(self.source)
+
+    def add(self, text: str, hypothesis: Hypothesis, sketch: Sketch, sketch_log_prob: float, attempt: int) -> None:
+        """Add what a sketch led to; an empty text is dropped, a text seen before adds to its support."""
+        key = normalise(text)
+        if not key:
+            return
+        likelihood = hypothesis.log_prob / (len(hypothesis.tokens) + 1)
+        support = sketch_log_prob + likelihood
+        if (known := self._by_text.get(key)) is not None and not self.keep_repeats:
+            if known.attempt == attempt:  # a wider search finds the same sketches again
+                known.support = float(np.logaddexp(known.support, support))
+            return
+        self._by_text[key] = Candidate(
+            text=text,
+            tokens=hypothesis.tokens,
+            sketch=sketch,
+            sketch_log_prob=sketch_log_prob,
+            likelihood=likelihood,
+            support=support,
+            attempt=attempt,
+            is_copy=key == self._same,
+            lost=lost_facts(self.source, text),
+        )
+        self.candidates.append(self._by_text[key])
+
+    @property
+    def num_different(self) -> int:
+        """How many candidates are no copies of the input."""
+        return sum(not candidate.is_copy for candidate in self.candidates)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Candidates for one input with their features, ready to be chosen from."""
+
+    source: str
+    candidates: list[Candidate]
+    features: NDArray[np.float64]
+    """(m, len(FEATURES)); the columns `cycle` and `semantic` are 0 until those judgements are made."""
+    overlap: NDArray[np.float64]
+    """(m, m), of the candidates among each other."""
+
+    def select(self, places: Iterable[int]) -> "Judged":
+        """Some of the candidates; what they got in comparison with the others stays as it is."""
+        kept = list(places)
+        candidates = [self.candidates[place] for place in kept]
+        return Judged(self.source, candidates, self.features[kept], self.overlap[np.ix_(kept, kept)])
+
+    def with_costly_features(self) -> "Judged":
+        """The same after `cycle` and `semantic` of the candidates became known."""
+        features = self.features.copy()
+        features[:, FEATURES.index("cycle")] = [candidate.cycle for candidate in self.candidates]
+        features[:, FEATURES.index("semantic")] = [candidate.semantic for candidate in self.candidates]
+        return Judged(self.source, self.candidates, features, self.overlap)
+
+
+def judge(found: CandidateSet) -> Judged:
+    """The features that need no model."""
+    candidates = found.candidates
+    overlap = overlap_matrix([found.source, *(candidate.text for candidate in candidates)])
+    difference, among = 1 - overlap[0, 1:], overlap[1:, 1:]
+    columns: dict[str, ArrayLike] = {
+        "sketch": [candidate.sketch_log_prob for candidate in candidates],
+        "likelihood": [candidate.likelihood for candidate in candidates],
+        "difference": difference,
+        "consensus": _consensus(among, np.array([candidate.support for candidate in candidates])),
+        "lost": [-len(candidate.lost) for candidate in candidates],
+    }
+    features = np.zeros((len(candidates), len(FEATURES)))
+    for name, column in columns.items():
+        features[:, FEATURES.index(name)] = np.asarray(column)
+    return Judged(found.source, candidates, features, among)
+
+
+def _consensus(overlap: NDArray[np.float64], support: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean overlap of each candidate with the others, weighted by their probability, (m,): minimum Bayes risk."""
+    if len(support) < 2:
+        return np.zeros(len(support))
+    weights = np.exp(support - support.max())
+    others = weights.sum() - weights
+    return np.asarray((overlap @ weights - weights) / np.maximum(others, 1e-12))

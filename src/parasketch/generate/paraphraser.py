@@ -1,0 +1,177 @@
+"""`Paraphraser`, the package's first name: several different paraphrases in one call, and control over their form.
+
+A facade: it has the arguments checked, the texts sorted into batches of like length, and the results put back in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import overload
+
+from parasketch.config import to_dict
+from parasketch.console import track
+from parasketch.errors import UsageError
+from parasketch.generate.candidates import Judged
+from parasketch.generate.engine import Engine, Wishes
+from parasketch.generate.requests import assign, batches, check_wishes, sketches_of
+from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.routing import Engines, OneEngine, find_device, load_engines
+from parasketch.generate.semantic import SentenceModel, SentenceTransformersModel
+from parasketch.generate.settings import GenerateConfig
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.model.storage import save_model
+from parasketch.text.tokenizer import Tokenizer
+
+
+class Paraphraser:
+    """Paraphrases texts: `Paraphraser.from_pretrained("questions")("How heavy is a moose?", n=5)`."""
+
+    def __init__(self, engines: Engines, *, origin: tuple[str | None, str | None, str | None] | None = None) -> None:
+        """Use `from_pretrained` or `from_model`; `origin` is what `from_pretrained` was called with."""
+        self._engines, self._origin = engines, origin
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path | None = None, *, device: str | None = None, semantic: str | None = None
+    ) -> Paraphraser:
+        """Load a shipped model by name, any model by its directory, or one from the Hub by its id.
+
+        Without a name the models of the package share the work: `questions` and `captions`, whichever suits
+        a text. `device` is cpu, cuda, cuda:1, ...; a GPU is used if there is one. `semantic` names a
+        sentence-transformers model whose opinion joins the choice.
+        """
+        known = None if name is None else str(name)
+        judge = None if semantic is None else SentenceTransformersModel(semantic)
+        return cls(load_engines(known, find_device(device), judge), origin=(known, device, semantic))
+
+    @classmethod
+    def from_model(
+        cls,
+        model: HRQVAE,
+        tokenizer: Tokenizer,
+        *,
+        config: GenerateConfig | None = None,
+        semantic: SentenceModel | None = None,
+    ) -> Paraphraser:
+        """Use a model that is in memory, such as one in training, where it is."""
+        device = model.embedding.weight.device
+        return cls(OneEngine(Engine(model, tokenizer, config or GenerateConfig(), device=device, semantic=semantic)))
+
+    def save_pretrained(self, directory: str | Path, *, half: bool = False) -> None:
+        """Write the model, its tokeniser and its settings as a directory that `from_pretrained` reads."""
+        if not isinstance(self._engines, OneEngine):
+            raise UsageError("several models share the work here: load the one to be saved by its name")
+        engine = self._engines.first()
+        save_model(directory, engine.model, engine.tokenizer, sections={"generate": to_dict(engine.config)}, half=half)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self._origin is None:
+            raise UsageError(
+                "a paraphraser in memory cannot be sent elsewhere: use save_pretrained and from_pretrained"
+            )
+        return _reload, self._origin
+
+    @property
+    def depth(self) -> int:
+        """D, the number of codes of a whole sketch."""
+        return self._engines.first().depth
+
+    @property
+    def device(self) -> str:
+        """Where the model is."""
+        return str(self._engines.first().device)
+
+    @overload  # a str is a sequence of str as well: the first match counts
+    def sketch(self, text: str) -> Sketch: ...  # type: ignore[overload-overlap]
+    @overload
+    def sketch(self, text: Sequence[str]) -> list[Sketch]: ...
+    def sketch(self, text: str | Sequence[str]) -> Sketch | list[Sketch]:
+        """The sketch that a text has itself, or those of several."""
+        texts = [text] if isinstance(text, str) else list(text)
+        sketches = sketches_of([self._engines.choose(each) for each in texts], texts)
+        return sketches[0] if isinstance(text, str) else sketches
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self,
+        text: str,
+        /,
+        *,
+        n: int = ...,
+        like: str | None = ...,
+        sketch: Sequence[int] | None = ...,
+        depth: int | None = ...,
+        rerank: bool = ...,
+        temperature: float | None = ...,
+        seed: int = ...,
+        batch_size: int = ...,
+        show_progress: bool = ...,
+    ) -> list[Paraphrase]: ...
+    @overload
+    def __call__(
+        self,
+        text: Sequence[str],
+        /,
+        *,
+        n: int = ...,
+        like: str | Sequence[str] | None = ...,
+        sketch: Sequence[int] | Sequence[Sequence[int]] | None = ...,
+        depth: int | None = ...,
+        rerank: bool = ...,
+        temperature: float | None = ...,
+        seed: int = ...,
+        batch_size: int = ...,
+        show_progress: bool = ...,
+    ) -> list[list[Paraphrase]]: ...
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        /,
+        *,
+        n: int = 1,
+        like: str | Sequence[str] | None = None,
+        sketch: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        depth: int | None = None,
+        rerank: bool = True,
+        temperature: float | None = None,
+        seed: int = 0,
+        batch_size: int = 64,
+        show_progress: bool = False,
+    ) -> list[Paraphrase] | list[list[Paraphrase]]:
+        """n paraphrases of a text, best first; of a list of texts, a list of such lists.
+
+        `like`: say it in the form of this sentence (one for all, or one for each text). `sketch`: the first codes
+        of the form; the rest is predicted. `depth`: how many codes a sketch has; fewer than the model's D
+        truncate it, 0 uses none. `rerank=False` returns the best sentence of each of the n best sketches, unjudged.
+        `temperature` samples sentences instead of searching for the best; `seed` then decides which. Texts are worked
+        on in batches of at most `batch_size`; results do not depend on it, on their order or on each other.
+        """
+        texts = [text] if isinstance(text, str) else list(text)
+        wishes = Wishes(n=n, depth=depth, rerank=rerank, temperature=temperature, seed=seed)
+        check_wishes(wishes, batch_size)
+        assignments = assign(self._engines, texts, like=like, sketch=sketch, depth=depth)
+        results: dict[int, list[Paraphrase]] = {}
+        parts = batches(assignments, wishes, batch_size)
+        for engine, places in track(parts, "paraphrasing", total=len(parts), show=show_progress):
+            found = engine.paraphrase([assignments[place][1] for place in places], wishes)
+            results.update(zip(places, found, strict=True))
+        return results[0] if isinstance(text, str) else [results[place] for place in range(len(texts))]
+
+    def candidates(
+        self, texts: Sequence[str], *, n: int = 1, batch_size: int = 64, show_progress: bool = False
+    ) -> list[Judged]:
+        """All candidates that n outputs of each text would be chosen from, with their features: to tune the weights."""
+        wishes = Wishes(n=n, depth=None, rerank=True, temperature=None, seed=0)
+        check_wishes(wishes, batch_size)
+        assignments = assign(self._engines, texts, like=None, sketch=None, depth=None)
+        results: dict[int, Judged] = {}
+        parts = batches(assignments, wishes, batch_size)
+        for engine, places in track(parts, "candidates", total=len(parts), show=show_progress):
+            found = engine.judged_candidates([assignments[place][1] for place in places], wishes)
+            results.update(zip(places, found, strict=True))
+        return [results[place] for place in range(len(texts))]
+
+
+def _reload(name: str | None, device: str | None, semantic: str | None) -> Paraphraser:
+    return Paraphraser.from_pretrained(name, device=device, semantic=semantic)

@@ -1,0 +1,52 @@
+"""Where models are: inside the package by name, in a directory, or on the Hugging Face Hub (the `hub` extra)."""
+
+import re
+from pathlib import Path
+
+from parasketch.errors import ModelError
+from parasketch.files import sha256
+from parasketch.model.storage import CARD, CONFIG, TOKENIZER, WEIGHTS
+
+SHIPPED = Path(__file__).parents[1] / "models"
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def shipped_models() -> dict[str, Path]:
+    """The models inside the package, by name."""
+    return {path.parent.name: path.parent for path in sorted(SHIPPED.glob(f"*/{CONFIG}"))}
+
+
+def find_model(name: str) -> Path:
+    """The directory of a model given by shipped name, path or Hub id."""
+    shipped = shipped_models()
+    if name in shipped:
+        return shipped[name]
+    if Path(name).is_dir():
+        return Path(name)
+    if _HUB_ID.fullmatch(name):
+        return _download(name)
+    raise ModelError(f"{name}: neither a model directory nor a model inside the package ({_names(shipped)})")
+
+
+def _names(shipped: dict[str, Path]) -> str:
+    return f"those are {', '.join(shipped)}" if shipped else "there is none in this installation"
+
+
+def _download(name: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise ModelError(
+            f"{name}: no such directory; to fetch a model of that name from the Hub: pip install 'parasketch[hub]'"
+        ) from error
+    try:
+        return Path(snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, TOKENIZER, CARD], etag_timeout=10))
+    except Exception as error:  # the Hub library raises errors of many kinds: no network, no such model, no access
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"{name}: no such directory, and not to be had from the Hub: {reason}") from error
+
+
+def fingerprint(name: str | None) -> str:
+    """A hash of the weights of a model, or of all models of the package: changes when they do."""
+    paths = list(shipped_models().values()) if name is None else [find_model(name)]
+    return "+".join(sha256(path / WEIGHTS)[:16] for path in paths)

@@ -1,0 +1,90 @@
+"""The choice: of many candidates the n best that differ from the input and from each other.
+
+A candidate's score is the weighted sum of its features. Several outputs are chosen one by one, each by its score less a
+penalty for overlap with those chosen before. A copy of the input is only chosen when nothing else is left, and is
+marked; so is a repeat, when there are fewer candidates than outputs asked for.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parasketch.generate.candidates import FEATURES, Candidate, Judged
+from parasketch.generate.overlap import overlap_matrix
+from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.settings import RerankWeights
+from parasketch.text.casing import restore_case
+
+# Ranks, not weights: every candidate that was asked for comes before one of a wider search, and a copy after all.
+_WIDER_SEARCH, _COPY = 1e6, 1e9
+COSTLY = ("cycle", "semantic")
+
+IS_COPY = "the same as the input: nothing different was found"
+IS_REPEAT = "repeats an earlier paraphrase: there were no more different ones"
+IS_INPUT = "the input itself: nothing was generated"
+
+
+def weight_vector(weights: RerankWeights, *, without: Sequence[str] = ()) -> NDArray[np.float64]:
+    """The weights in the order of FEATURES, (len(FEATURES),); those named in `without` are 0."""
+    return np.array([0.0 if name in without else getattr(weights, name) for name in FEATURES])
+
+
+def find_finalists(judged: Judged, weights: RerankWeights, count: int) -> Judged:
+    """The best candidates by all features but the costly ones, best first."""
+    scores = judged.features @ weight_vector(weights, without=COSTLY) + _ranks(judged)
+    return judged.select(np.argsort(-scores, kind="stable")[:count])
+
+
+def choose(judged: Judged, weights: RerankWeights, *, n: int, diversity: float) -> list[tuple[Candidate, float]]:
+    """At most n candidates, all different, with their scores."""
+    scores = judged.features @ weight_vector(weights)
+    adjusted = scores + _ranks(judged)
+    penalty = np.zeros(len(scores))
+    chosen: list[int] = []
+    while len(chosen) < min(n, len(scores)):
+        best = int(np.argmax(adjusted - diversity * penalty))
+        chosen.append(best)
+        adjusted[best] = -np.inf
+        penalty = np.maximum(penalty, judged.overlap[best])
+    return [(judged.candidates[place], float(scores[place])) for place in chosen]
+
+
+def to_paraphrases(
+    source: str, chosen: Sequence[tuple[Candidate, float]], *, n: int, warnings: tuple[str, ...]
+) -> list[Paraphrase]:
+    """Exactly n results, marked where they are not what was hoped for."""
+    results = [_paraphrase(candidate, score, source, warnings) for candidate, score in chosen[:n]]
+    if not results:
+        results = [_input_itself(source, warnings)]
+    repeats = [_marked(results[place % len(results)]) for place in range(n - len(results))]
+    return results + repeats
+
+
+def _ranks(judged: Judged) -> NDArray[np.float64]:
+    return np.array([-_WIDER_SEARCH * candidate.attempt - _COPY * candidate.is_copy for candidate in judged.candidates])
+
+
+def _paraphrase(candidate: Candidate, score: float, source: str, warnings: tuple[str, ...]) -> Paraphrase:
+    return Paraphrase(
+        text=restore_case(candidate.text, source),
+        sketch=candidate.sketch,
+        score=score,
+        difference=float(1 - overlap_matrix([source, candidate.text])[0, 1]),
+        faithfulness=None if math.isnan(candidate.cycle) else math.exp(candidate.cycle),
+        lost=candidate.lost,
+        accepted=not candidate.is_copy,
+        warnings=(*warnings, IS_COPY) if candidate.is_copy else warnings,
+    )
+
+
+def _marked(paraphrase: Paraphrase) -> Paraphrase:
+    return replace(paraphrase, accepted=False, warnings=(*paraphrase.warnings, IS_REPEAT))
+
+
+def _input_itself(source: str, warnings: tuple[str, ...]) -> Paraphrase:
+    return Paraphrase(
+        text=source, sketch=Sketch(), score=0.0, difference=0.0, accepted=False, warnings=(*warnings, IS_INPUT)
+    )

@@ -1,0 +1,64 @@
+"""What generation returns: a sketch, and a paraphrase with all that is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Self, SupportsIndex
+
+from parasketch.errors import UsageError
+
+
+class Sketch(tuple[int, ...]):
+    """A path of codes, coarse to fine: `Sketch(13, 5, 7)`, or of any sequence, `Sketch([13, 5, 7])`."""
+
+    __slots__ = ()
+
+    def __new__(cls, *codes: SupportsIndex | Iterable[SupportsIndex]) -> Self:
+        parts: Any = codes[0] if len(codes) == 1 and isinstance(codes[0], Iterable) else codes
+        return super().__new__(cls, (int(code) for code in parts))
+
+    def __getnewargs__(self) -> tuple[int, ...]:
+        return tuple(self)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The sketch written as `13,5,7`; an empty text is the empty sketch."""
+        try:
+            return cls([int(part) for part in text.split(",")] if text.strip() else [])
+        except ValueError as error:
+            raise UsageError(f"{text!r} is no sketch (expected codes such as 13,5,7)") from error
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))
+
+    def __repr__(self) -> str:
+        return f"Sketch({', '.join(map(str, self))})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paraphrase:
+    """One paraphrase of an input."""
+
+    text: str
+    sketch: Sketch
+    """The form it was generated in; shorter than the model's depth where it was truncated."""
+    score: float
+    """What it was chosen by; more is better, and only paraphrases of one input compare."""
+    difference: float
+    """How much of the wording changed: 0 for the input itself, 1 when no word is shared."""
+    faithfulness: float | None = None
+    """How well the model gets the input back from it, 0 to 1 (mean probability of a token); None if not judged."""
+    lost: tuple[str, ...] = ()
+    """Numbers and names of the input that are missing."""
+    accepted: bool = True
+    """False where nothing better was found: a copy of the input, or a repeat of an earlier paraphrase."""
+    warnings: tuple[str, ...] = ()
+    """What is odd about the input or about this result."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,68 @@
+"""How a model generates: the few dials of the search and of the choice, stored beside the weights.
+
+They are tuned on development data together with a model, so they ship with it, as the section `generate` of its
+config.json.
+"""
+
+from dataclasses import dataclass, field
+
+from parasketch.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankWeights:
+    """What each judgement counts for when candidates are compared; 0 switches one off."""
+
+    sketch: float = 0.1
+    """log p of the sketch given the meaning."""
+    likelihood: float = 1.0
+    """log p of the sentence, per token."""
+    cycle: float = 0.5
+    """log p of the input, per token, given the candidate's meaning and the input's own sketch."""
+    difference: float = 0.5
+    """Difference to the input in words, 0 to 1."""
+    consensus: float = 1.0
+    """Mean overlap with the other candidates, 0 to 1, each weighted by its probability."""
+    lost: float = 0.5
+    """Penalty for each number or name of the input that is lost."""
+    semantic: float = 1.0
+    """Cosine to the input by a sentence encoder, where one is in use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateConfig:
+    """The search over sketches and tokens, and the choice among candidates."""
+
+    beam: int = 4
+    """Hypotheses kept for each sketch; 1 is greedy."""
+    expansion: int = 2
+    """Continuations that each hypothesis proposes at a step."""
+    length_penalty: float = 1.0
+    """a in log p / ((5 + length) / 6)^a, by which hypotheses are ranked; more favours long ones."""
+    no_repeat: int = 0
+    """No run of so many tokens occurs twice in a sentence; 0 allows it."""
+    max_tokens: int = 50
+    """Longest output in tokens, begin and end included."""
+    max_ratio: float = 2.0
+    """Longest output in tokens for each token of the input, besides ten."""
+    sketches: int = 8
+    """Sketches tried for each input; more if more outputs are asked for."""
+    own_code_penalty: float = 0.2
+    """A code that the input itself has at that level is less likely by this share: away from the input's own form."""
+    finalists: int = 12
+    """Candidates that the costly judgements (cycle, semantic) are made of."""
+    diversity: float = 0.5
+    """When several outputs are asked for: penalty for overlap with those already chosen."""
+    weights: RerankWeights = field(default_factory=RerankWeights)
+
+    def __post_init__(self) -> None:
+        for key, least in (("beam", 1), ("expansion", 1), ("sketches", 1), ("finalists", 1), ("max_tokens", 3)):
+            _require(getattr(self, key) >= least, key, f"at least {least}")
+        _require(self.no_repeat >= 0, "no_repeat", "0 or more")
+        _require(self.max_ratio >= 0, "max_ratio", "0 or more")
+        _require(0 <= self.own_code_penalty < 1, "own_code_penalty", "at least 0 and less than 1")
+
+
+def _require(condition: bool, key: str, expected: str) -> None:
+    if not condition:
+        raise ConfigError(f"generate.{key}: expected {expected}")

@@ -1,0 +1,219 @@
+"""From a meaning and a form to sentences: beam search or sampling for many groups at once, step by step.
+
+A group is one sketch of one source; its rows are hypotheses. The decoder's keys and values are cached, the meaning is
+never encoded again, and groups whose hypotheses have all ended leave the batch. Hypotheses are ranked by
+log p / ((5 + length) / 6)^a at every step, with begin and end counted. Nothing that happens in a group depends
+on another group: sampling takes its random numbers from a hash of the group's own key.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from parasketch.data.counter_rng import random_bits, uniform
+from parasketch.generate.next_tokens import NextTokens, Rules, next_tokens
+from parasketch.generate.settings import GenerateConfig
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.model.outputs import DecodingState, Encoding
+from parasketch.text.tokenizer import Tokenizer
+
+_DROP_SHARE = 8  # groups are dropped when one in so many has ended: dropping copies the cache
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The tokens that stand for no text."""
+
+    pad: int
+    begin: int
+    end: int
+    never: tuple[int, ...]
+    """Tokens that no sentence contains."""
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "SpecialTokens":
+        never = (tokenizer.pad_id, tokenizer.bos_id, tokenizer.unk_id, tokenizer.mask_id)
+        return cls(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id, never)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A whole sentence that the model said."""
+
+    tokens: tuple[int, ...]
+    """Without begin and end."""
+    log_prob: float
+    """Of all its tokens and its end."""
+    score: float
+    """log_prob with the length penalty."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to draw sentences instead of searching for the best."""
+
+    temperature: float
+    keys: np.ndarray
+    """(G,) a random number for each group, uint64: equal keys draw equal sentences."""
+
+
+@dataclass
+class _Rows:
+    """G groups of W hypotheses."""
+
+    groups: Tensor  # (G,) which group each is
+    limits: Tensor  # (G,) longest length
+    tokens: Tensor  # (G, W, t) begin, tokens, perhaps end, then pads
+    log_probs: Tensor  # (G, W)
+    lengths: Tensor  # (G, W) without pads
+    ended: Tensor  # (G, W)
+
+    def keep(self, kept: Tensor) -> "_Rows":
+        parts = (self.groups, self.limits, self.tokens, self.log_probs, self.lengths, self.ended)
+        return _Rows(*(part[kept] for part in parts))
+
+
+class TokenSearch:
+    """Finds sentences for (source, form) pairs."""
+
+    def __init__(self, model: HRQVAE, special: SpecialTokens, config: GenerateConfig) -> None:
+        self.model, self.special, self.config = model, special, config
+
+    def __call__(
+        self,
+        encoding: Encoding,
+        sources: Tensor,
+        form: Tensor,
+        *,
+        width: int,
+        limits: Tensor | None = None,
+        sampling: Sampling | None = None,
+    ) -> list[list[Hypothesis]]:
+        """At most `width` sentences for each of G groups, best first: sources (G,), form (G, form_width).
+
+        `limits` (G,) are the longest lengths, begin and end included, at least 3; the settings say them if they
+        are not given.
+        """
+        if limits is None:
+            limits = self._limits(encoding.sentences.layout.lengths[sources.cpu().numpy()])
+        state = self.model.start(encoding, sources, form)
+        rows = self._begin(limits.to(form.device))
+        found: list[list[Hypothesis]] = [[] for _ in range(len(sources))]
+        for length in range(2, int(limits.max()) + 1):
+            proposals = self._propose(rows, state, length, width, sampling)
+            rows, parents = self._choose(rows, proposals, length, width, sampling)
+            done = rows.ended.all(dim=1)
+            if done.all():
+                break
+            if int(done.sum()) * _DROP_SHARE >= len(done):
+                self._collect(rows.keep(done), found)
+                rows, parents = rows.keep(~done), parents[~done]
+                state.keep_groups((~done).nonzero().squeeze(1))
+            state.reorder_rows(parents)
+        self._collect(rows, found)
+        return found
+
+    def _limits(self, source_lengths: np.ndarray) -> Tensor:
+        """Longest outputs of sources of these lengths, (G,), begin and end included in both."""
+        relative = 10 + np.ceil(self.config.max_ratio * (source_lengths - 2)).astype(np.int64)
+        return torch.from_numpy(np.minimum(relative, min(self.config.max_tokens, self.model.config.max_length)))
+
+    def _begin(self, limits: Tensor) -> _Rows:
+        groups, device = len(limits), limits.device
+        return _Rows(
+            groups=torch.arange(groups, device=device),
+            limits=limits,
+            tokens=torch.full((groups, 1, 1), self.special.begin, device=device),
+            log_probs=torch.zeros(groups, 1, device=device),
+            lengths=torch.ones(groups, 1, dtype=torch.int64, device=device),
+            ended=torch.zeros(groups, 1, dtype=torch.bool, device=device),
+        )
+
+    def _propose(
+        self, rows: _Rows, state: DecodingState, length: int, width: int, sampling: Sampling | None
+    ) -> NextTokens:
+        """Continuations of every row; an ended row has one, a pad that costs nothing."""
+        last = rows.tokens[:, :, -1]
+        first = length == 2
+        rules = Rules(self._banned(rows, first), rows.limits == length, self.special.end)
+        if sampling is None:
+            count = width if first else self.config.expansion
+            proposals = next_tokens(self.model, last, state, count=count, rules=rules)
+        else:
+            log_probs = self.model.step(last, state)
+            rules.apply(log_probs.view(-1, log_probs.shape[2]), slice(None))
+            proposals = _draw(log_probs, sampling, rows.groups, length, width if first else 1)
+        ids = proposals.ids.masked_fill(rows.ended[..., None], self.special.pad)
+        log_probs = proposals.log_probs.masked_fill(rows.ended[..., None], -math.inf)
+        log_probs[..., 0].masked_fill_(rows.ended, 0.0)
+        return NextTokens(ids, log_probs)
+
+    def _banned(self, rows: _Rows, first: bool) -> Tensor:
+        """Tokens that may not follow, (G, W, b): special ones, an end before any text, repeated n-grams."""
+        never = [*self.special.never, self.special.end if first else self.special.never[0]]
+        banned = torch.tensor(never, device=rows.tokens.device).expand(*rows.tokens.shape[:2], -1)
+        n, length = self.config.no_repeat, rows.tokens.shape[2]
+        if not n or length < n:
+            return banned
+        windows = rows.tokens.unfold(2, n, 1)  # (G, W, t - n + 1, n)
+        begun = (windows[..., : n - 1] == rows.tokens[:, :, None, length - (n - 1) :]).all(dim=-1)
+        # The last window is the one to come, without its last token yet.
+        repeats = windows[..., -1].masked_fill(~begun, self.special.never[0])
+        return torch.cat([banned, repeats], dim=-1)
+
+    def _choose(
+        self, rows: _Rows, proposals: NextTokens, length: int, width: int, sampling: Sampling | None
+    ) -> tuple[_Rows, Tensor]:
+        """The rows that go on, and which row each of them continues, (G, W)."""
+        count = proposals.ids.shape[2]
+        sums = (rows.log_probs[..., None] + proposals.log_probs).flatten(1)
+        lengths = rows.lengths.masked_fill(~rows.ended, length)
+        if sampling is None:
+            scores = sums / self._penalty(lengths.repeat_interleave(count, dim=1))
+            chosen = scores.topk(min(width, scores.shape[1])).indices
+        else:  # every sample goes on
+            chosen = torch.arange(sums.shape[1], device=sums.device).expand_as(sums)
+        parents = chosen // count
+        ids = proposals.ids.flatten(1).gather(1, chosen)
+        tokens = rows.tokens.gather(1, parents[..., None].expand(-1, -1, rows.tokens.shape[2]))
+        return (
+            _Rows(
+                groups=rows.groups,
+                limits=rows.limits,
+                tokens=torch.cat([tokens, ids[..., None]], dim=2),
+                log_probs=sums.gather(1, chosen),
+                lengths=lengths.gather(1, parents),
+                ended=rows.ended.gather(1, parents) | (ids == self.special.end),
+            ),
+            parents,
+        )
+
+    def _penalty(self, lengths: Tensor) -> Tensor:
+        return ((5 + lengths) / 6) ** self.config.length_penalty
+
+    def _collect(self, rows: _Rows, found: list[list[Hypothesis]]) -> None:
+        """Store the rows as hypotheses of their groups, best first."""
+        scores = rows.log_probs / self._penalty(rows.lengths)
+        order = scores.argsort(dim=1, descending=True, stable=True)
+        parts = (rows.tokens, rows.log_probs, rows.lengths, scores, order)
+        for group, *row in zip(rows.groups.tolist(), *(part.tolist() for part in parts), strict=True):
+            tokens, log_probs, lengths, ranked, places = row
+            found[group] = [
+                Hypothesis(tuple(tokens[i][1 : lengths[i] - 1]), log_probs[i], ranked[i])
+                for i in places
+                if math.isfinite(log_probs[i])
+            ]
+
+
+def _draw(log_probs: Tensor, sampling: Sampling, groups: Tensor, step: int, count: int) -> NextTokens:
+    """`count` tokens for every row from log_probs (G, W, V), by one random number each and the cumulative sums."""
+    shape = log_probs.shape[0], log_probs.shape[1] * count
+    keys = sampling.keys[groups.cpu().numpy()]
+    numbers = uniform(random_bits(0, keys[:, None], np.arange(shape[1]), step)).reshape(*log_probs.shape[:2], count)
+    sums = torch.softmax(log_probs / sampling.temperature, dim=-1).cumsum(dim=-1)
+    wanted = torch.from_numpy(numbers).to(sums) * sums[..., -1:]
+    ids = torch.searchsorted(sums, wanted, right=True).clamp_max_(log_probs.shape[-1] - 1)
+    return NextTokens(ids, log_probs.gather(-1, ids))

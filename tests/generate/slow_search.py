@@ -1,0 +1,77 @@
+"""Beam search as one would write it down: a list of hypotheses, nothing cached, one sentence and sketch at a time.
+
+The next token's distribution comes from the log-likelihood of whole sentences, so not even the model's decoding
+step is shared with the fast search.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from parasketch.generate.settings import GenerateConfig
+from parasketch.generate.tokens import SpecialTokens
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.model.inputs import Sentences
+
+
+@dataclass
+class SlowHypothesis:
+    tokens: list[int]  # with begin and, once ended, end
+    log_prob: float
+    ended: bool = False
+
+    def score(self, penalty: float) -> float:
+        return self.log_prob / ((5 + len(self.tokens)) / 6) ** penalty
+
+
+def log_likelihoods(model: HRQVAE, source: list[int], form: torch.Tensor, targets: list[list[int]]) -> torch.Tensor:
+    encoding = model.encode(Sentences.from_lists([source]))
+    sources = torch.zeros(len(targets), dtype=torch.int64)
+    return model.log_likelihood(encoding, sources, form.expand(len(targets), -1), Sentences.from_lists(targets))
+
+
+def next_log_probs(model: HRQVAE, source: list[int], form: torch.Tensor, tokens: list[int]) -> torch.Tensor:
+    """(V,)"""
+    longer = log_likelihoods(model, source, form, [[*tokens, token] for token in range(model.config.vocab_size)])
+    so_far = log_likelihoods(model, source, form, [tokens])[0] if len(tokens) > 1 else 0.0
+    return longer - so_far
+
+
+def repeats(tokens: list[int], n: int) -> bool:
+    grams = [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
+    return len(set(grams)) < len(grams)
+
+
+def slow_beam(
+    model: HRQVAE,
+    source: list[int],
+    form: torch.Tensor,
+    special: SpecialTokens,
+    config: GenerateConfig,
+    width: int,
+) -> list[SlowHypothesis]:
+    """The hypotheses for one source (with begin and end) in one form (form_width,), best first."""
+    beams = [SlowHypothesis([special.begin], 0.0)]
+    for length in range(2, config.max_tokens + 1):
+        proposals = []
+        for beam in beams:
+            if beam.ended:
+                proposals.append(beam)
+                continue
+            log_probs = next_log_probs(model, source, form, beam.tokens).tolist()
+            allowed = [token for token in range(len(log_probs)) if token not in special.never]
+            if length == 2:
+                allowed.remove(special.end)
+            if config.no_repeat:
+                allowed = [token for token in allowed if not repeats([*beam.tokens, token], config.no_repeat)]
+            if length == config.max_tokens:
+                allowed = [special.end]
+            allowed.sort(key=lambda token: -log_probs[token])
+            for token in allowed[: width if length == 2 else config.expansion]:
+                longer = SlowHypothesis([*beam.tokens, token], beam.log_prob + log_probs[token], token == special.end)
+                proposals.append(longer)
+        proposals.sort(key=lambda beam: -beam.score(config.length_penalty))
+        beams = proposals[:width]
+        if all(beam.ended for beam in beams):
+            break
+    return beams

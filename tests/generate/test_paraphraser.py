@@ -1,0 +1,257 @@
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parasketch.errors import ModelError, UsageError
+from parasketch.generate.inputs import problem_with
+from parasketch.generate.paraphraser import Paraphraser
+from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.settings import GenerateConfig, RerankWeights
+from parasketch.model.hrqvae import HRQVAE
+from parasketch.text.normalise import normalise
+from parasketch.text.tokenizer import Tokenizer
+
+from .conftest import SENTENCES
+
+TEXT = "How heavy is a Moose?"
+EXEMPLAR = "where do whales live?"
+
+
+def assert_same(one: list[Paraphrase], other: list[Paraphrase]) -> None:
+    assert [each.text for each in one] == [each.text for each in other]
+    assert [each.sketch for each in one] == [each.sketch for each in other]
+    np.testing.assert_allclose([each.score for each in one], [each.score for each in other], atol=1e-4)
+
+
+def test_a_text_gives_a_list_and_a_list_gives_lists(paraphraser: Paraphraser) -> None:
+    alone = paraphraser(TEXT, n=3)
+    assert [type(each) for each in alone] == [Paraphrase] * 3
+    assert_same(paraphraser([TEXT], n=3)[0], alone)
+    assert paraphraser([]) == []
+
+
+def test_results_differ_from_the_input_and_from_each_other(paraphraser: Paraphraser) -> None:
+    for text in SENTENCES[::7]:
+        results = paraphraser(text, n=6)
+        forms = [normalise(each.text) for each in results]
+        assert len(set(forms)) == 6
+        assert normalise(text) not in forms
+        assert all(each.accepted for each in results)
+        for each in results:
+            assert 0 <= each.difference <= 1
+            assert each.faithfulness is not None
+            assert 0 < each.faithfulness <= 1
+            assert len(each.sketch) == paraphraser.depth == 3
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [{}, {"n": 4}, {"n": 3, "rerank": False}, {"like": EXEMPLAR, "n": 2}, {"temperature": 1.0, "n": 2, "seed": 3}],
+    ids=["one", "four", "plain", "like", "sampled"],
+)
+def test_results_do_not_depend_on_batch_size_order_or_neighbours(
+    paraphraser: Paraphraser, wishes: dict[str, object]
+) -> None:
+    texts = ["parrots", *SENTENCES[::6], TEXT, TEXT]
+    together = paraphraser(texts, batch_size=64, **wishes)
+    by_two = paraphraser(texts[::-1], batch_size=2, **wishes)[::-1]
+    for place, text in enumerate(texts):
+        assert_same(by_two[place], together[place])
+        assert_same(paraphraser(text, **wishes), together[place])
+
+
+def test_an_exemplar_decides_the_sketch(paraphraser: Paraphraser) -> None:
+    sketch = paraphraser.sketch(EXEMPLAR)
+    assert [each.sketch for each in paraphraser(TEXT, like=EXEMPLAR, n=3)] == [sketch] * 3
+    assert_same(paraphraser(TEXT, like=EXEMPLAR, n=3), paraphraser(TEXT, sketch=sketch, n=3))
+    own = paraphraser([TEXT, TEXT], like=[EXEMPLAR, "a horse"])
+    assert [each[0].sketch for each in own] == [sketch, paraphraser.sketch("a horse")]
+
+
+def test_relatives_of_the_exemplars_sketch_help_out(paraphraser: Paraphraser) -> None:
+    sketch = paraphraser.sketch(EXEMPLAR)
+    many = paraphraser("parrots", like=EXEMPLAR, n=6, temperature=0.02)  # samples that are nearly all the same
+    exact = [each.sketch == sketch for each in many]
+    assert exact == sorted(exact, reverse=True)  # what was asked for comes first
+    assert any(not each for each in exact)
+    assert all(each.sketch[0] == sketch[0] for each in many if each.accepted)
+
+
+def test_a_prefix_is_kept_and_the_rest_predicted(paraphraser: Paraphraser) -> None:
+    results = paraphraser(TEXT, sketch=(2,), n=5)
+    assert all(each.sketch[0] == 2 and len(each.sketch) == 3 for each in results)
+    plain = paraphraser(TEXT, sketch=(2,), n=5, rerank=False)
+    assert len({each.sketch for each in plain}) == 5
+    assert [each.score for each in plain] == sorted((each.score for each in plain), reverse=True)
+    for_each = paraphraser([TEXT, TEXT], sketch=[(1, 3), ()])
+    assert for_each[0][0].sketch[:2] == (1, 3)
+
+
+def test_depth_truncates(paraphraser: Paraphraser) -> None:
+    sketch = paraphraser.sketch(EXEMPLAR)
+    for depth in range(4):
+        [one] = paraphraser(TEXT, like=EXEMPLAR, depth=depth)
+        assert one.sketch == sketch[:depth]
+    assert paraphraser(TEXT, sketch=(1, 2, 3), depth=2)[0].sketch == (1, 2)
+    assert len(paraphraser(TEXT, depth=1)[0].sketch) == 1
+    assert [each.sketch for each in paraphraser(TEXT, depth=0, n=3)] == [Sketch()] * 3
+
+
+def test_truncation_is_the_sum_of_the_first_codes(make_model: Callable[..., HRQVAE], tokenizer: Tokenizer) -> None:
+    model = make_model()
+    paraphraser = Paraphraser.from_model(model, tokenizer, config=GenerateConfig(max_tokens=10))
+    before = paraphraser(TEXT, sketch=(1, 2, 3), depth=1, rerank=False)
+    with torch.no_grad():
+        model.quantizer.codebooks[1:] += 10  # levels that a sketch of one code does not use
+    assert_same(paraphraser(TEXT, sketch=(1, 2, 3), depth=1, rerank=False), before)
+
+
+def test_plain_is_the_best_sentence_of_each_of_the_best_sketches(paraphraser: Paraphraser) -> None:
+    plain = paraphraser(TEXT, n=4, rerank=False)
+    assert len({each.sketch for each in plain}) == 4
+    for each in plain:
+        assert_same(paraphraser(TEXT, sketch=each.sketch, rerank=False), [each])
+        assert each.faithfulness is None
+
+
+def test_sampling_is_seeded(paraphraser: Paraphraser) -> None:
+    draws = [paraphraser(TEXT, n=3, temperature=1.0, seed=seed) for seed in (1, 1, 2)]
+    assert_same(draws[0], draws[1])
+    assert [each.text for each in draws[0]] != [each.text for each in draws[2]]
+    torch.manual_seed(0)
+    state = torch.get_rng_state()
+    paraphraser(TEXT, temperature=1.0)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_more_outputs_than_there_are_sentences_come_back_marked(
+    make_model: Callable[..., HRQVAE], tokenizer: Tokenizer
+) -> None:
+    small = make_model(codes=2, levels=1)
+    paraphraser = Paraphraser.from_model(small, tokenizer, config=GenerateConfig(max_tokens=3, beam=1))
+    results = paraphraser(TEXT, n=700)  # sentences of one token, and there are 340 tokens
+    assert len(results) == 700
+    good = [each for each in results if each.accepted]
+    assert len({normalise(each.text) for each in good}) == len(good)
+    assert 1 < len(good) < 700
+    assert all("repeats" in each.warnings[-1] for each in results if not each.accepted)
+
+
+def test_names_numbers_and_casing(make_model: Callable[..., HRQVAE], tokenizer: Tokenizer) -> None:
+    paraphraser = Paraphraser.from_model(make_model(), tokenizer, config=GenerateConfig(max_tokens=8))
+    for each in paraphraser("How heavy was the Moose in 1999?", n=4):
+        assert set(each.lost) <= {"Moose", "1999"}
+        assert ("1999" in each.lost) == ("1999" not in each.text)
+        assert each.text[:1] == each.text[:1].upper()
+
+
+def test_a_sentence_encoder_joins_the_choice(model: HRQVAE, tokenizer: Tokenizer) -> None:
+    class Encoder:
+        """Thinks that long texts mean the same."""
+
+        def encode(self, texts: list[str]) -> np.ndarray:
+            angles = np.array([0.1 * min(len(text), 15) for text in texts])
+            return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+    weights = RerankWeights(sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, semantic=1)
+    config = GenerateConfig(max_tokens=12, weights=weights, finalists=1000)
+    judged = Paraphraser.from_model(model, tokenizer, config=config, semantic=Encoder())
+    [best] = judged(TEXT)
+    [candidates] = judged.candidates([TEXT])
+    lengths = [min(len(each.text), 15) for each in candidates.candidates if not each.is_copy]
+    assert min(len(best.text), 15) == max(lengths)
+    assert best.score == pytest.approx(np.cos(0.1 * (15 - min(len(best.text), 15))), abs=1e-5)
+
+
+def test_candidates_are_those_the_choice_is_made_from(paraphraser: Paraphraser) -> None:
+    [judged] = paraphraser.candidates([TEXT])
+    texts = {normalise(each.text) for each in judged.candidates}
+    assert normalise(paraphraser(TEXT)[0].text) in texts
+    assert judged.features.shape == (len(judged.candidates), 7)
+    assert np.isfinite(judged.features).all()
+
+
+def test_a_model_in_training_goes_on_training(make_model: Callable[..., HRQVAE], tokenizer: Tokenizer) -> None:
+    model = make_model(dropout=0.5).train()
+    paraphraser = Paraphraser.from_model(model, tokenizer, config=GenerateConfig(max_tokens=8))
+    assert_same(paraphraser(TEXT), paraphraser(TEXT))  # without dropout
+    assert model.training
+
+
+def test_saved_and_loaded_it_says_the_same(paraphraser: Paraphraser, tmp_path: Path) -> None:
+    paraphraser.save_pretrained(tmp_path / "model")
+    loaded = Paraphraser.from_pretrained(tmp_path / "model", device="cpu")
+    assert loaded.device == "cpu"
+    assert_same(loaded(TEXT, n=3), paraphraser(TEXT, n=3))
+    pickled = pickle.dumps(loaded)
+    assert len(pickled) < 1000  # its path, not its weights
+    assert_same(pickle.loads(pickled)(TEXT), paraphraser(TEXT))
+
+
+def test_what_was_never_saved_cannot_be_pickled(paraphraser: Paraphraser) -> None:
+    with pytest.raises(UsageError, match="save_pretrained"):
+        pickle.dumps(paraphraser)
+
+
+def test_settings_of_a_model_that_cannot_be(paraphraser: Paraphraser, tmp_path: Path) -> None:
+    paraphraser.save_pretrained(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "generate": {"beam": 0}}))
+    with pytest.raises(ModelError, match=r"generate\.beam: expected at least 1"):
+        Paraphraser.from_pretrained(str(tmp_path / "model"))
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"sketch": (4,)}, r"^code 4 at level 1 of the sketch is out of range \(expected 0 to 3\)$"),
+        ({"sketch": (0, -1)}, r"^code -1 at level 2 of the sketch is out of range"),
+        ({"sketch": (0, 0, 0, 0)}, "^the sketch 0,0,0,0 is too long: a sketch of this model has 3 codes$"),
+        ({"depth": 4}, r"^depth 4: a sketch of this model has 3 codes \(expected 0 to 3\)$"),
+        ({"depth": -1}, "^depth -1"),
+        ({"n": 0}, r"^n is 0 \(expected 1 to 1000\)$"),
+        ({"temperature": 0.0}, "^the temperature is 0.0"),
+        ({"batch_size": 0}, "^the batch size is 0"),
+        ({"like": EXEMPLAR, "sketch": (1,)}, r"an exemplar \(like\) or a sketch, not both$"),
+        ({"like": [EXEMPLAR] * 3}, r"^3 exemplars for 1 texts \(expected one for all, or one for each\)$"),
+        ({"like": " "}, "is empty: there is nothing to paraphrase$"),
+    ],
+)
+def test_wishes_that_make_no_sense(paraphraser: Paraphraser, wishes: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        paraphraser([TEXT], **wishes)
+
+
+def test_an_empty_text_among_others_is_named(paraphraser: Paraphraser) -> None:
+    with pytest.raises(UsageError, match=r"^text 2 is empty"):
+        paraphraser([TEXT, "\x00 \n"])
+
+
+def test_ten_thousand_words(paraphraser: Paraphraser) -> None:
+    [result] = paraphraser("moose " * 10_000)
+    assert result.text
+    assert result.warnings[0].startswith("only the beginning was read")
+
+
+@settings(deadline=None, max_examples=40)
+@given(text=st.text(min_size=1, max_size=60))
+def test_any_unicode_is_paraphrased_or_refused(paraphraser: Paraphraser, text: str) -> None:
+    if problem_with(text):
+        with pytest.raises(UsageError, match=r"^the text is empty: there is nothing to paraphrase$"):
+            paraphraser(text)
+        return
+    results = paraphraser(text, n=2)
+    assert len(results) == 2
+    for each in results:
+        assert each.text.strip()
+        assert "\n" not in each.text
+        each.text.encode()
+        json.dumps(each.to_dict(), allow_nan=False)
