@@ -150,36 +150,40 @@ def plain_step(model: HRQVAE, meaning: Tensor, source: Layout, form: Tensor, tok
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
-    """The best of some runs, after one that warms up."""
+    """The best of some runs."""
     times = []
-    for _ in range(repeats + 1):
+    for _ in range(repeats):
         begin = time.perf_counter()
         work()
         times.append(time.perf_counter() - begin)
-    return min(times[1:] or times)
+    return min(times)
 
 
 def speed(sizes: list[str], repeats: int) -> None:
     print(f"sentences/s, beam {BEAM}, {torch.get_num_threads()} threads")
     print("size    lengths     n  batch  parasketch    plain  last only   ratio  (last only)")
-    for size, (name, lengths), n, batch in itertools.product(sizes, LENGTHS.items(), (1, 5), (1, 64)):
+    for size in sizes:
         model = random_model(size)
-        sources = random_sources(model, batch, lengths)
-        some = sources[:PLAIN_BATCH]  # it works in such batches: more only take longer
-        with torch.inference_mode():
-            ours = batch / seconds(partial(fast, model, sources, n), repeats)
-            theirs, kinder = (
-                len(some) / seconds(partial(plain, model, some, n, last_only=last_only), max(1, repeats // 3))
-                for last_only in (False, True)
-            )
-        numbers = f"{ours:10.1f} {theirs:8.2f} {kinder:10.2f} {ours / theirs:6.1f}x {ours / kinder:11.1f}x"
-        print(f"{size:7} {name:10} {n:2}  {batch:5}  {numbers}", flush=True)
+        for (name, lengths), n, batch in itertools.product(LENGTHS.items(), (1, 5), (1, 64)):
+            sources = random_sources(model, batch, lengths)
+            some = sources[:PLAIN_BATCH]  # it works in such batches: more only take longer
+            with torch.inference_mode():
+                fast(model, sources[:1], n), plain(model, sources[:1], 1, last_only=True)  # warms up
+                ours = batch / seconds(partial(fast, model, sources, n), repeats)
+                theirs, kinder = (
+                    len(some) / seconds(partial(plain, model, some, n, last_only=last_only), max(1, repeats // 3))
+                    for last_only in (False, True)
+                )
+            numbers = f"{ours:10.1f} {theirs:8.2f} {kinder:10.2f} {ours / theirs:6.1f}x {ours / kinder:11.1f}x"
+            print(f"{size:7} {name:10} {n:2}  {batch:5}  {numbers}", flush=True)
 
 
 def run_measured(arguments: list[str]) -> tuple[float, float]:
     """Seconds and peak memory in MB of a command."""
     begin = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", "from parasketch.cli import main; main()", *arguments], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from parasketch.cli import main; main()", *arguments], stdout=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

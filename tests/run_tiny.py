@@ -1,6 +1,7 @@
 """A tiny run as a program of its own, for tests that kill it or run it in several processes.
 
-run_tiny.py PREPARED RUN PROCESSES: trains for a few steps, or goes on where it was; RUN/final-RANK.safetensors is the end.
+run_tiny.py PREPARED RUN PROCESSES: trains for a few steps, or goes on where it was; the weights at the end are in
+RUN/final-RANK.safetensors.
 """
 
 import sys

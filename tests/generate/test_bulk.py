@@ -65,7 +65,7 @@ def test_an_output_cut_anywhere_is_continued_to_the_same_file(tmp_path: Path, so
     run(Shouting(), source, tmp_path / f"whole{ending}")
     whole = (tmp_path / f"whole{ending}").read_bytes()
     out = tmp_path / f"cut{ending}"
-    for size in [*range(0, len(whole), 23), len(whole) - 1, len(whole)]:
+    for size in [*range(0, len(whole), len(whole) // 20), len(whole) - 1, len(whole)]:
         out.unlink(missing_ok=True)
         with pytest.raises(Cut):
             run(Shouting(dies_after=4), source, out)
@@ -114,6 +114,17 @@ def test_an_existing_output_is_not_overwritten(tmp_path: Path, source: Path) -> 
     assert out.read_text() == "precious\n"
     out.write_text("")
     assert run(Shouting(), source, out).done == 10
+
+
+def test_a_run_that_fails_at_once_leaves_nothing_to_continue(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out.csv"
+    with pytest.raises(Cut):
+        run(Shouting(dies_after=0), source, out)
+    assert out.read_bytes() == b""
+    run(Shouting(), source, out)
+    (tmp_path / "empty.csv").write_text("id,text\n")
+    run(Shouting(), tmp_path / "empty.csv", tmp_path / "nothing.csv")
+    assert (tmp_path / "nothing.csv").read_text() == "id,text,paraphrase_1,paraphrase_2,problem\n"
 
 
 def test_rows_without_a_text_come_out_with_the_problem(tmp_path: Path) -> None:

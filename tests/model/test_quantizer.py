@@ -185,3 +185,14 @@ def test_uniform_kl_by_hand() -> None:
     scores = torch.tensor([[[math.log(3), 0.0]]])  # probabilities 3/4 and 1/4
     expected = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
     assert quantizer.uniform_kl(scores).item() == pytest.approx(expected)
+
+
+def test_imbalance_by_hand() -> None:
+    quantizer, sure = make(codes=2), 50.0
+    both = torch.tensor([[[sure, 0.0]], [[0.0, sure]]])  # every choice is sure, and both codes are chosen
+    one = torch.tensor([[[sure, 0.0]], [[sure, 0.0]]])
+    assert quantizer.imbalance(both).item() == pytest.approx(0, abs=1e-6)
+    assert quantizer.imbalance(one).item() == pytest.approx(math.log(2), abs=1e-6)
+    three_to_one = torch.tensor([[[sure, 0.0]]] * 3 + [[[0.0, sure]]])
+    expected = 0.75 * math.log(0.75) + 0.25 * math.log(0.25) + math.log(2)
+    assert quantizer.imbalance(three_to_one).item() == pytest.approx(expected, abs=1e-6)

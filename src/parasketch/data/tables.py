@@ -2,7 +2,8 @@
 
 Quora's files are quoted like CSV in some rows (questions with line ends or quotes), yet a stray quote mark may
 stand at the start of a field. So a row of a TSV file is read as quoted where that makes sense and as it stands
-otherwise.
+otherwise. (A quoted field of a TSV file that holds both a tab and a line end may look like a row with a stray quote, and
+is then read as one.)
 """
 
 import csv
@@ -114,10 +115,10 @@ def _read_rows(header: _Header, texts: tuple[str, str], label: str | None) -> It
     delimiter, width = header.delimiter, len(header.names)
     positions = header.position(texts[0]), header.position(texts[1])
     pairs = _Pairs(delimiter, width, positions, None if label is None else header.position(label))
-    return header.source.records(pairs.parse, _join_lines(header.source.lines, delimiter, width))
+    return header.source.records(pairs.parse, join_lines(header.source.lines, delimiter, width))
 
 
-def _join_lines(lines: Iterator[tuple[int, str]], delimiter: str, width: int) -> Iterator[tuple[int, str]]:
+def join_lines(lines: Iterator[tuple[int, str]], delimiter: str, width: int) -> Iterator[tuple[int, str]]:
     """Lines, joined where a quoted field runs over the end of a line; numbered by the first."""
     ahead: deque[tuple[int, str]] = deque()
     while True:

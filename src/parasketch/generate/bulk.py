@@ -65,16 +65,18 @@ def paraphrase_file(
     source = open_rows(path, column=column, on_bad=on_bad)
     writer = RowWriter(source, _output_format(out), n)
     report = BulkReport()
-    with _output(out, writer, settings, resume=resume) as (stream, finished):
+    with _output(out, writer, settings, resume=resume) as (stream, finished, header):
         report.skipped = sum(1 for _ in itertools.islice(source.rows, finished))
         with progress_bar() as bar:
             task = bar.add_task("paraphrasing", total=_count_lines(path), completed=report.skipped)
             while chunk := list(itertools.islice(source.rows, CHUNK)):
                 lines = _work(paraphrase, chunk, writer, report)
                 # What UTF-8 cannot hold (half a surrogate pair) is escaped as JSON does it.
-                stream.write("".join(lines).encode("utf-8", "backslashreplace"))
+                stream.write("".join([header, *lines]).encode("utf-8", "backslashreplace"))
                 stream.flush()
+                header = ""
                 bar.advance(task, len(chunk))
+        stream.write(header.encode())  # of a file without rows
     return report
 
 
@@ -103,12 +105,12 @@ def _output_format(out: str) -> RowFormat:
 
 
 @contextlib.contextmanager
-def _output(out: str, writer: RowWriter, settings: Settings, *, resume: bool) -> Iterator[tuple[IO[bytes], int]]:
-    """The output, open for more rows, and how many rows it has already."""
+def _output(out: str, writer: RowWriter, settings: Settings, *, resume: bool) -> Iterator[tuple[IO[bytes], int, str]]:
+    """The output, open for more rows, how many rows it has already, and the header it still needs."""
     if out == STANDARD_STREAM:
         if resume:
             raise UsageError("--resume needs a file to continue: name it with --out")
-        yield sys.stdout.buffer, 0
+        yield sys.stdout.buffer, 0, writer.header
         return
     target = Path(out)
     if target.is_file() and target.stat().st_size and not resume:
@@ -117,11 +119,11 @@ def _output(out: str, writer: RowWriter, settings: Settings, *, resume: bool) ->
         target.parent.mkdir(parents=True, exist_ok=True)
         finished = _prepare_to_continue(out, writer, settings) if target.is_file() and resume else 0
         with target.open("ab") as stream:
-            if stream.tell() == 0:
+            is_new = stream.tell() == 0
+            if is_new:
                 with write_text(settings_path(out)) as beside:
                     beside.write(json.dumps(dict(settings), indent=1) + "\n")
-                stream.write(writer.header.encode())
-            yield stream, finished
+            yield stream, finished, writer.header if is_new else ""
             if target.is_file():  # and not a device such as /dev/null
                 os.fsync(stream.fileno())
     except OSError as error:

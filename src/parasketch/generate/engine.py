@@ -239,7 +239,7 @@ class Engine:
             pairs.sort(key=lambda pair: pair[0])
         texts = self.tokenizer.decode_batch([hypothesis.tokens for _, _, hypothesis in pairs])
         for text, (_, group, hypothesis) in zip(texts, pairs, strict=True):
-            found[group.place].add(text, hypothesis, group.sketch, group.log_prob, attempt)
+            found[group.place].add(" ".join(text.split()), hypothesis, group.sketch, group.log_prob, attempt)
 
     def _judge_costly(self, batch: _Batch, judged: list[Judged]) -> list[Judged]:
         """Add the judgements that need a model: cycle consistency and, where there is an encoder, cosines."""

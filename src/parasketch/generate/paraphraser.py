@@ -14,6 +14,7 @@ from parasketch.console import track
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
 from parasketch.generate.engine import Engine, Wishes
+from parasketch.generate.pretrained import find_model
 from parasketch.generate.requests import assign, batches, check_wishes, sketches_of
 from parasketch.generate.results import Paraphrase, Sketch
 from parasketch.generate.routing import Engines, OneEngine, find_device, load_engines
@@ -28,7 +29,7 @@ class Paraphraser:
     """Paraphrases texts: `Paraphraser.from_pretrained("questions")("How heavy is a moose?", n=5)`."""
 
     def __init__(self, engines: Engines, *, origin: tuple[str | None, str | None, str | None] | None = None) -> None:
-        """Use `from_pretrained` or `from_model`; `origin` is what `from_pretrained` was called with."""
+        """Use `from_pretrained` or `from_model`; `origin` is path, device and semantic model, to load it again."""
         self._engines, self._origin = engines, origin
 
     @classmethod
@@ -41,9 +42,9 @@ class Paraphraser:
         a text. `device` is cpu, cuda, cuda:1, ...; a GPU is used if there is one. `semantic` names a
         sentence-transformers model whose opinion joins the choice.
         """
-        known = None if name is None else str(name)
+        path = None if name is None else str(find_model(str(name)).resolve())
         judge = None if semantic is None else SentenceTransformersModel(semantic)
-        return cls(load_engines(known, find_device(device), judge), origin=(known, device, semantic))
+        return cls(load_engines(path, find_device(device), judge), origin=(path, device, semantic))
 
     @classmethod
     def from_model(

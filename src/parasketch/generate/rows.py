@@ -8,13 +8,12 @@ import csv
 import io
 import itertools
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from parasketch.data.tables import split_fields, split_header
+from parasketch.data.tables import join_lines, split_fields, split_header
 from parasketch.errors import DataError, UsageError
 from parasketch.files import STANDARD_STREAM, read_lines
 from parasketch.generate.results import Paraphrase
@@ -31,7 +30,6 @@ ENDINGS: dict[str, RowFormat] = {
     ".json": "jsonl",
 }
 USUAL_COLUMNS = ("text", "sentence", "question", "input", "source")
-MOST_LINES_OF_A_ROW = 50
 RESULTS, PROBLEM = "paraphrases", "problem"
 
 
@@ -159,7 +157,7 @@ def _open_table(
     width = len(header)
 
     def rows() -> Iterator[Row]:
-        for number, line in _join_lines(lines, delimiter, width):
+        for number, line in join_lines(lines, delimiter, width):
             if not line.strip():
                 continue
             try:
@@ -173,20 +171,6 @@ def _open_table(
             yield Row(row, row[column])
 
     return Rows("tsv" if delimiter == "\t" else "csv", column, header, rows())
-
-
-def _join_lines(lines: Iterator[tuple[int, str]], delimiter: str, width: int) -> Iterator[tuple[int, str]]:
-    """Lines, joined where a quoted field runs over their end; a quote that is never closed joins nothing."""
-    ahead: deque[tuple[int, str]] = deque()
-    while pair := ahead.popleft() if ahead else next(lines, None):
-        number, row = pair
-        whole_row_of_tabs = delimiter == "\t" and row.count(delimiter) == width - 1
-        if row.count('"') % 2 == 1 and not whole_row_of_tabs:
-            ahead.extend(itertools.islice(lines, MOST_LINES_OF_A_ROW - len(ahead)))
-            closing = next((place for place, (_, line) in enumerate(ahead) if line.count('"') % 2 == 1), None)
-            if closing is not None:
-                row = "\n".join([row, *(ahead.popleft()[1] for _ in range(closing + 1))])
-        yield number, row
 
 
 def _open_json(path: str, lines: Iterator[tuple[int, str]], column: str | None, on_bad: OnBad) -> Rows:

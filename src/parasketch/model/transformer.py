@@ -181,11 +181,13 @@ class DecoderCache:
 
     def reorder_rows(self, rows: Tensor) -> None:
         """Row w of group g continues what row rows[g, w] was, (G, W')."""
-        index = rows[:, :, None, None, None]
-        self.own = [
-            (k.gather(1, index.expand(-1, -1, *k.shape[2:])), v.gather(1, index.expand(-1, -1, *v.shape[2:])))
-            for k, v in self.own
-        ]
+        groups, width = self.own[0][0].shape[:2]
+        places = (torch.arange(groups, device=rows.device)[:, None] * width + rows).flatten()
+
+        def take(part: Tensor) -> Tensor:
+            return part.flatten(0, 1).index_select(0, places).view(*rows.shape, *part.shape[2:])
+
+        self.own = [(take(keys), take(values)) for keys, values in self.own]
 
 
 class DecoderLayer(nn.Module):

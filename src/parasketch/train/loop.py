@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from torch import Tensor
 
 from parasketch.config import Config, TrainConfig
 from parasketch.console import console
