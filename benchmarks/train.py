@@ -30,7 +30,7 @@ from parasketch.data.prepared import Prepared, Ragged
 from parasketch.data.triples import TripleBatch, Triples
 from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import TrainingBatch
-from parasketch.train.machine import prepare_machine
+from parasketch.train.machine import fast_machine
 from parasketch.train.objective import objective
 from parasketch.train.optimizer import make_optimizer, set_learning_rates
 
@@ -84,7 +84,8 @@ def synthetic_batches(size: int, vocabulary: int) -> Iterator[TripleBatch]:
 
 class Ours:
     def __init__(self, config: Config) -> None:
-        prepare_machine()
+        self.machine = fast_machine()
+        self.machine.__enter__()  # for the life of this process: each side is measured in one of its own
         self.config = config
         self.model = HRQVAE(config.model, mask_id=MASK).train()
         self.optimizer = make_optimizer(self.model, config.train)
@@ -218,10 +219,10 @@ def measure(task: Task, rounds: int) -> None:
             f"  {name:6} {speed[name]:10.1f} {middle.tokens / middle.seconds:10.0f} {useful / 1e9:8.1f} "
             f"{useful / peak:8.1%} {middle.megabytes:6.0f} MB"
         )
-    ratios = [a.seconds / b.seconds for a, b in zip(turns["plain"], turns["ours"], strict=True)]
+    ratio = speed["ours"] / speed["plain"]
     bar = BARS.get(task.preset, {"share": None, "ratio": 0})
     share = f", at least {bar['share']:.0%} of peak" if bar["share"] else ""
-    print(f"  ours is {statistics.median(ratios):.2f} times as fast as plain (wanted: {bar['ratio']} times{share})")
+    print(f"  ours is {ratio:.2f} times as fast as plain (wanted: {bar['ratio']} times{share})")
 
 
 def main() -> None:

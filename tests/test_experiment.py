@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from grammar import Language, write_clusters
+from safetensors import SafetensorError
 from tiny import MODEL
 
 from parasketch.config import preset_names
@@ -130,3 +131,14 @@ def test_embeddings_that_are_given_stay_frozen(begin: SetUp, clusters: Path) -> 
 def test_hardware_that_is_not_there(accelerator: str, devices: str) -> None:
     with pytest.raises(UsageError, match=f"--accelerator {accelerator} --devices {devices}: "):
         make_fabric(accelerator=accelerator, devices=devices, precision="32-true")
+
+
+def test_a_full_disk_while_the_best_model_is_saved(
+    begin: SetUp, clusters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("parasketch.experiment.save_model", full)
+    with pytest.raises(DataError, match=r"best: cannot be written: .*No space left on device"):
+        run(begin(str(clusters)))

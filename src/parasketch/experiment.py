@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
+from safetensors import SafetensorError
 
 from parasketch.config import Config, load_config, preset_names, to_dict
 from parasketch.console import console, set_quiet
@@ -19,7 +20,7 @@ from parasketch.data.prepare import prepare
 from parasketch.data.prepared import MANIFEST, Prepared
 from parasketch.data.records import EvalItem
 from parasketch.data.splits import split_clusters, write_splits
-from parasketch.errors import UsageError
+from parasketch.errors import DataError, UsageError
 from parasketch.evaluate.dev import DevEvaluator, sample_items
 from parasketch.files import sha256, write_text
 from parasketch.model.hrqvae import HRQVAE
@@ -85,7 +86,10 @@ def run_experiment(experiment: Experiment, *, fabric: Fabric, resume: bool) -> P
 
     def save_best(model: HRQVAE, result: DevResult) -> None:
         sections = {"data": to_dict(config.data), "train": to_dict(config.train), "dev": result.metrics}
-        save_model(best, model, tokenizer, sections=sections)
+        try:
+            save_model(best, model, tokenizer, sections=sections)
+        except SafetensorError as error:  # a full disk is reported so
+            raise DataError(f"cannot be written: {error}", path=best) from error
 
     train(
         config,

@@ -30,7 +30,7 @@ from parasketch.train.checkpoint import (
 )
 from parasketch.train.codebooks import revive_codes, start_codebooks
 from parasketch.train.journal import Journal
-from parasketch.train.machine import prepare_machine
+from parasketch.train.machine import fast_machine
 from parasketch.train.objective import objective
 from parasketch.train.optimizer import load_embeddings, make_optimizer, set_learning_rates
 from parasketch.train.schedules import form_is_on, kl_weight, learning_rate_factor, temperature
@@ -52,7 +52,6 @@ def train(
 ) -> HRQVAE:
     """Train a model and leave checkpoints and `metrics.jsonl` in `run`; returns the model as it is at the end."""
     settings, rank, processes = config.train, fabric.global_rank, fabric.world_size
-    prepare_machine()
     torch.manual_seed(settings.seed)  # the same weights on every process ...
     model = HRQVAE(config.model, mask_id=prepared.tokenizer.mask_id)
     if settings.embeddings is not None:
@@ -70,7 +69,7 @@ def train(
         console.print(f"resuming {run} at step {progress.step}")
     clock = Clock(progress, fabric)
 
-    with Journal(run, progress, enabled=fabric.is_global_zero) as journal:
+    with fast_machine(), Journal(run, progress, enabled=fabric.is_global_zero) as journal:
         while (share := share_done(settings, progress)) < 1 and not selection.is_over(progress):
             # Where the schedules stand.
             heat, rate = temperature(share, settings), learning_rate_factor(share, settings)
