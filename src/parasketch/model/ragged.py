@@ -228,14 +228,14 @@ def _keys_and_values(key_value: Tensor, group: _Group, heads: int) -> tuple[Tens
 
 def _store_key_gradients(d_key_value: Tensor, group: _Group, d_key: Tensor, d_value: Tensor) -> None:
     """Write the gradients (G, heads, Tk, dh) back to the flat rows; every key row belongs to just one group."""
-    joined = torch.stack([d_key, d_value], dim=2)  # (G, heads, 2, Tk, dh)
-    rows = joined.permute(0, 3, 2, 1, 4).reshape(group.count * group.key_length, -1)
     if isinstance(group.key_rows, slice):
-        d_key_value[group.key_rows] = rows
-    else:
-        assert group.real_keys is not None
-        real = group.real_keys.to(rows.device)
-        d_key_value.index_copy_(0, group.key_rows.to(rows.device).index_select(0, real), rows.index_select(0, real))
+        for place, gradient in zip(_keys_and_values(d_key_value, group, d_key.shape[1]), (d_key, d_value), strict=True):
+            place.copy_(gradient)
+        return
+    assert group.real_keys is not None
+    rows = torch.stack([d_key, d_value], dim=2).permute(0, 3, 2, 1, 4).reshape(len(group.key_rows), -1)
+    real = group.real_keys.to(rows.device)
+    d_key_value.index_copy_(0, group.key_rows.to(rows.device).index_select(0, real), rows.index_select(0, real))
 
 
 def ragged_attention(
