@@ -186,6 +186,6 @@ def test_an_exemplars_sketch_code_by_code(run: Run, model: str) -> None:
 def test_the_demo(run: Run, model: str) -> None:
     code, out, _ = run("demo", "--model", model)
     assert code == 0
-    assert "Five paraphrases of: How heavy is a moose?" in out
-    assert "In the form of: What country do parrots live in?" in out
+    assert "Five paraphrases of: How do I become a good writer?" in out
+    assert "In the form of: What are the benefits of green tea?" in out
     assert "none" in out

@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help=(
         "Paraphrases whose form you can steer.\n\n"
-        "Example: [bold]parasketch paraphrase 'How heavy is a moose?' -n 5[/bold]"
+        "Example: [bold]parasketch paraphrase 'How do I become a good writer?' -n 5[/bold]"
     ),
 )
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from parasketch.generate.paraphraser import Paraphraser
     from parasketch.generate.results import Paraphrase, Sketch
 
-DEMO_TEXT = "How heavy is a moose?"
-DEMO_EXEMPLAR = "What country do parrots live in?"
+DEMO_TEXT = "How do I become a good writer?"
+DEMO_EXEMPLAR = "What are the benefits of green tea?"
 
 ModelName = Annotated[
     str | None,
@@ -76,9 +76,9 @@ def paraphrase_command(
     Files may be text (one a line), CSV, TSV or JSON lines, plain or .gz and of any length. Their other columns are
     kept; a row without a text is kept too, with a word about the problem.
 
-    Example: [bold]parasketch paraphrase "How heavy is a moose?" -n 5[/bold]
+    Example: [bold]parasketch paraphrase "How do I become a good writer?" -n 5[/bold]
 
-    Example: [bold]parasketch paraphrase "How heavy is a moose?" --like "What country do parrots live in?"[/bold]
+    Example: [bold]parasketch paraphrase "How do I become a writer?" --like "What are the benefits of green tea?"[/bold]
 
     Example: [bold]parasketch paraphrase faq.csv --column question -n 3 --out faq.jsonl --resume[/bold]
     """
@@ -131,9 +131,9 @@ def sketches_command(
 ) -> None:
     """Show what sketches do: the likeliest ones as a tree, each with its output; or those of an exemplar, code by code.
 
-    Example: [bold]parasketch sketches "How heavy is a moose?"[/bold]
+    Example: [bold]parasketch sketches "How do I become a good writer?"[/bold]
 
-    Example: [bold]parasketch sketches "How heavy is a moose?" --like "What country do parrots live in?"[/bold]
+    Example: [bold]parasketch sketches "How do I become a writer?" --like "What are the benefits of green tea?"[/bold]
     """
     paraphraser = _load(model, device)
     results = Console(highlight=False)

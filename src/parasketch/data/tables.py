@@ -2,8 +2,8 @@
 
 Quora's files are quoted like CSV in some rows (questions with line ends or quotes), yet a stray quote mark may
 stand at the start of a field. So a row of a TSV file is read as quoted where that makes sense and as it stands
-otherwise. (A quoted field of a TSV file that holds both a tab and a line end may look like a row with a stray quote, and
-is then read as one.)
+otherwise. (A quoted TSV field that holds both a tab and a line end may look like a row with a stray quote, and is then
+read as one.)
 """
 
 import csv
