@@ -61,9 +61,10 @@ def write_card(arguments: argparse.Namespace, sections: dict[str, dict[str, obje
         cells = " | ".join("" if value is None else f"{value:.2f}" for value in values)
         lines.append(f"| {result.system} | {result.data} | {result.items} | {cells} |")
     lines += ["", "Made by:", ""]
-    lines += [f"    {result.command}" for result in results]
-    lines += ["", "## The first ten test items, unselected", "", "| input | paraphrase |", "|---|---|"]
+    lines += [f"    {command}" for command in dict.fromkeys(result.command for result in results)]
     if arguments.results:
+        lines += ["", f"## The first {EXAMPLES} items of {results[0].data}, unselected", ""]
+        lines += ["| input | paraphrase |", "|---|---|"]
         for line in (arguments.results[0] / OUTPUTS).read_text("utf-8").splitlines()[:EXAMPLES]:
             item = json.loads(line)
             lines.append(f"| {cell(item['input'])} | {cell(item['outputs'][0])} |")

@@ -214,6 +214,12 @@ class TestWriteDirectory:
         assert (tmp_path / "new" / "run" / "inner" / "a").read_text() == "text"
         assert names(tmp_path / "new") == ["run"]
 
+    def test_files_can_be_read_as_others_can(self, tmp_path: Path) -> None:
+        (tmp_path / "usual").write_text("text")
+        with write_directory(tmp_path / "run") as directory:
+            (directory / "private").touch(0o600)
+        assert (tmp_path / "run" / "private").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
     def test_replaces_an_old_directory_as_a_whole(self, tmp_path: Path) -> None:
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "old").touch()

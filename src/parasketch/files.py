@@ -87,6 +87,8 @@ def write_directory(path: Path | str) -> Iterator[Path]:
             temporary.mkdir(parents=True)
             yield temporary
             for entry in temporary.rglob("*"):
+                if entry.is_file():  # some libraries write files that only their owner may read
+                    entry.chmod(temporary.stat().st_mode & 0o666)
                 _sync(entry)
             _sync(temporary)
             _take_place(temporary, target)
