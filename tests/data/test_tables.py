@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parasketch.data.corpora import BadRows, Cluster, open_corpus
@@ -120,6 +120,7 @@ def test_a_field_of_a_megabyte(table: WriteTable) -> None:
         rows(table(f'text1,text2\n"{long}",b\n', "a.csv"))
 
 
+@example(pairs=[("0\t", "0\n")], delimiter="\t")
 @settings(deadline=None, max_examples=50)
 @given(
     pairs=st.lists(
@@ -130,8 +131,6 @@ def test_a_field_of_a_megabyte(table: WriteTable) -> None:
 def test_what_the_csv_module_writes_is_read(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]], delimiter: str
 ) -> None:
-    # A quoted tab beside a line end cannot be told from a stray quote: the one case in which TSV is read otherwise.
-    assume(delimiter == "," or not any("\t" in text for pair in pairs for text in pair))
     stream = io.StringIO()
     csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(
         [("text1", "text2", "end"), *((first, second, "") for first, second in pairs)]

@@ -2,11 +2,11 @@
 
 Quora's files are quoted like CSV in some rows (questions with line ends or quotes), yet a stray quote mark may
 stand at the start of a field. So a row of a TSV file is read as quoted where that makes sense and as it stands
-otherwise. (A quoted TSV field that holds both a tab and a line end may look like a row with a stray quote, and is then
-read as one.)
+otherwise.
 """
 
 import csv
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ KNOWN_LABEL_COLUMNS = ("is_duplicate", "label")
 
 _POSITIVE, _NEGATIVE = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
 _MOST_LINES_OF_A_ROW = 50
+_QUOTED_FIELD = re.compile(r'(?:^|(?<=\t))"(?:[^"]|"")*"(?=\t)')
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def join_lines(lines: Iterator[tuple[int, str]], delimiter: str, width: int) -> 
 
 def _is_open(row: str, delimiter: str, width: int) -> bool:
     """Whether a quoted field goes on in the next line; a full TSV row with a stray quote is no such row."""
-    return row.count('"') % 2 == 1 and not (delimiter == "\t" and row.count("\t") == width - 1)
+    outside = _QUOTED_FIELD.sub("", row)  # tabs inside a whole quoted field part nothing
+    return row.count('"') % 2 == 1 and not (delimiter == "\t" and outside.count("\t") == width - 1)
 
 
 def _close(row: str, ahead: deque[tuple[int, str]]) -> str:
