@@ -42,11 +42,11 @@ class DataConfig:
     """Share of exemplars whose template is that of a random member of the cluster instead of the target's."""
 
     def __post_init__(self) -> None:
-        _require(self.vocab_size >= 300, "data.vocab_size", "at least 300 (256 bytes and the special tokens)")
-        _require(self.max_tokens >= 2, "data.max_tokens", "at least 2")
-        _require(self.max_pairs >= 1, "data.max_pairs", "at least 1")
-        _require(0 <= self.template_dropout <= 1, "data.template_dropout", "between 0 and 1")
-        _require(
+        require(self.vocab_size >= 300, "data.vocab_size", "at least 300 (256 bytes and the special tokens)")
+        require(self.max_tokens >= 2, "data.max_tokens", "at least 2")
+        require(self.max_pairs >= 1, "data.max_pairs", "at least 1")
+        require(0 <= self.template_dropout <= 1, "data.template_dropout", "between 0 and 1")
+        require(
             self.tokenizer != "bert" or self.bert_vocab is not None,
             "data.bert_vocab",
             "a path, for tokenizer: bert",
@@ -108,15 +108,15 @@ class ModelConfig:
         _at_least(1, self, "model", "levels predictor_width predictor_heads predictor_hidden copy_width")
         _at_least(2, self, "model", "max_length codes")
         _shares(self, "model", "dropout attention_dropout token_dropout depth_dropout predictor_dropout")
-        _require(self.width % 2 == 0, "model.width", "an even number")
-        _require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
-        _require(self.form_width % self.form_heads == 0, "model.form_width", "a multiple of model.form_heads")
-        _require(
+        require(self.width % 2 == 0, "model.width", "an even number")
+        require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
+        require(self.form_width % self.form_heads == 0, "model.form_width", "a multiple of model.form_heads")
+        require(
             self.predictor_width % self.predictor_heads == 0,
             "model.predictor_width",
             "a multiple of model.predictor_heads",
         )
-        _require(
+        require(
             not self.split_encoding or self.meaning_width + self.form_width == self.width,
             "model.meaning_width + model.form_width",
             "model.width, with split_encoding",
@@ -187,11 +187,11 @@ class TrainConfig:
         _at_least(0, self, "train", "uniform_kl_weight norm_loss_weight patience checkpoint_minutes")
         _shares(self, "train", "warmup kl_start kl_end kmeans_at")
         for key in ("clip", "temperature", "temperature_floor", "temperature_scale", "form_length", "epsilon"):
-            _require(getattr(self, key) > 0, f"train.{key}", "more than 0")
-        _require(self.batch_size % self.accumulate == 0, "train.batch_size", "a multiple of train.accumulate")
-        _require(self.warmup > 0 or self.decay == "cosine", "train.warmup", "more than 0, for decay: inverse_sqrt")
-        _require(0 <= self.kl_start <= self.kl_end <= 1, "train.kl_start, train.kl_end", "0 <= start <= end <= 1")
-        _require(self.minutes is None or self.minutes > 0, "train.minutes", "more than 0")
+            require(getattr(self, key) > 0, f"train.{key}", "more than 0")
+        require(self.batch_size % self.accumulate == 0, "train.batch_size", "a multiple of train.accumulate")
+        require(self.warmup > 0 or self.decay == "cosine", "train.warmup", "more than 0, for decay: inverse_sqrt")
+        require(0 <= self.kl_start <= self.kl_end <= 1, "train.kl_start, train.kl_end", "0 <= start <= end <= 1")
+        require(self.minutes is None or self.minutes > 0, "train.minutes", "more than 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,15 +310,16 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
 
 def _at_least(least: int, config: Any, section: str, keys: str) -> None:
     for key in keys.split():
-        _require(getattr(config, key) >= least, f"{section}.{key}", f"at least {least}")
+        require(getattr(config, key) >= least, f"{section}.{key}", f"at least {least}")
 
 
 def _shares(config: Any, section: str, keys: str) -> None:
     for key in keys.split():
         value = getattr(config, key)
-        _require(value is None or 0 <= value <= 1, f"{section}.{key}", "between 0 and 1")
+        require(value is None or 0 <= value <= 1, f"{section}.{key}", "between 0 and 1")
 
 
-def _require(condition: bool, key: str, expected: str) -> None:
+def require(condition: bool, key: str, expected: str) -> None:
+    """Raise a ConfigError that names the key and what was expected, unless the condition holds."""
     if not condition:
         raise ConfigError(f"{key}: expected {expected}")

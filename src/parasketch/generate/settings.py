@@ -6,7 +6,7 @@ config.json.
 
 from dataclasses import dataclass, field
 
-from parasketch.errors import ConfigError
+from parasketch.config import require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +57,7 @@ class GenerateConfig:
 
     def __post_init__(self) -> None:
         for key, least in (("beam", 1), ("expansion", 1), ("sketches", 1), ("finalists", 1), ("max_tokens", 3)):
-            _require(getattr(self, key) >= least, key, f"at least {least}")
-        _require(self.no_repeat >= 0, "no_repeat", "0 or more")
-        _require(self.max_ratio >= 0, "max_ratio", "0 or more")
-        _require(0 <= self.own_code_penalty < 1, "own_code_penalty", "at least 0 and less than 1")
-
-
-def _require(condition: bool, key: str, expected: str) -> None:
-    if not condition:
-        raise ConfigError(f"generate.{key}: expected {expected}")
+            require(getattr(self, key) >= least, f"generate.{key}", f"at least {least}")
+        require(self.no_repeat >= 0, "generate.no_repeat", "0 or more")
+        require(self.max_ratio >= 0, "generate.max_ratio", "0 or more")
+        require(0 <= self.own_code_penalty < 1, "generate.own_code_penalty", "at least 0 and less than 1")
