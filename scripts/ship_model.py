@@ -48,7 +48,7 @@ def write_card(arguments: argparse.Namespace, sections: dict[str, dict[str, obje
         f"- Trained on: {arguments.data}.",
         f"- Licence or terms of that data, which bind users of this model too: {arguments.licence}.",
         f"- Budget: {last['seconds'] / 60:.0f} minutes on CPUs, {last['step']} steps.",
-        "- Dev scores when it was selected (greedy, no reranking): "
+        "- Dev scores during training at this point (greedy, no reranking): "
         + ", ".join(f"{name} {value:.2f}" for name, value in dev.items() if isinstance(value, float)),
         "",
         "## Results",
@@ -60,6 +60,11 @@ def write_card(arguments: argparse.Namespace, sections: dict[str, dict[str, obje
         values = [result.score(name) for name in SHOWN]
         cells = " | ".join("" if value is None else f"{value:.2f}" for value in values)
         lines.append(f"| {result.system} | {result.data} | {result.items} | {cells} |")
+    if any(result.data.endswith("/dev") for result in results):
+        lines += [
+            "",
+            "Dev items were also used to tune the choice among candidates: their scores are a little optimistic.",
+        ]
     lines += ["", "Made by:", ""]
     lines += [f"    {command}" for command in dict.fromkeys(result.command for result in results)]
     if arguments.results:
