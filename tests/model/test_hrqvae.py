@@ -114,17 +114,13 @@ def test_every_level_and_every_part_gets_a_gradient(config: ModelConfig) -> None
     assert (gradient.flatten(1).norm(dim=1) > 0).all()
 
 
-def test_without_a_form_the_exemplar_does_not_matter() -> None:
-    model, triples = make_model(), make_triples(5)
-    others = replace(triples, exemplar=make_triples(5, seed=9).exemplar)
+def test_before_quantisation_the_decoder_reads_the_form_itself() -> None:
+    model, batch = make_model(), make_batch(5)
     with torch.no_grad():
-        first, second = (
-            model(TrainingBatch.from_triples(part, bos=BOS, eos=EOS), depth=0).log_likelihood
-            for part in (triples, others)
-        )
-        with_form = model(TrainingBatch.from_triples(others, bos=BOS, eos=EOS)).log_likelihood
-    torch.testing.assert_close(first, second, rtol=0, atol=1e-5)
-    assert not torch.allclose(with_form, first)
+        forms, codes = model(batch, quantise=False).log_likelihood, model(batch).log_likelihood
+        model.quantizer.codebooks.mul_(0.5)
+        assert torch.equal(model(batch, quantise=False).log_likelihood, forms)
+        assert not torch.allclose(model(batch).log_likelihood, codes)
 
 
 def test_a_causal_encoder_looks_only_back() -> None:

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from parasketch.model.ragged import AttentionPlan, Layout, pad
+from parasketch.model.ragged import Layout, pad
+from parasketch.model.ragged_attention import AttentionPlan
 from parasketch.model.transformer import (
     Attention,
     Decoder,
@@ -84,7 +85,7 @@ def test_encoder_layer_equals_torch(pre_norm: bool, causal: bool) -> None:
     x = torch.randn(SOURCES.num_tokens, WIDTH)
     future = torch.triu(torch.ones(SOURCES.longest, SOURCES.longest, dtype=torch.bool), diagonal=1)
     expected = theirs(pad(x, SOURCES), src_mask=future if causal else None, src_key_padding_mask=~SOURCES.mask)
-    found = ours(x, AttentionPlan(SOURCES, SOURCES, causal=causal))
+    found = ours(x, AttentionPlan(SOURCES, heads=HEADS, causal=causal))
     torch.testing.assert_close(found, expected[SOURCES.mask], rtol=0, atol=1e-5)
 
 
@@ -95,7 +96,8 @@ def test_decoder_layer_equals_torch_over_the_concatenated_memory(pre_norm: bool)
     ours, theirs = decoder_layers(pre_norm=pre_norm)
     inputs = [torch.randn(TARGETS.num_tokens, WIDTH), torch.randn(SOURCES.num_tokens, MEANING), torch.randn(4, FORM)]
     x, meaning, form = (part.clone().requires_grad_() for part in inputs)
-    own, cross = AttentionPlan(TARGETS, TARGETS, causal=True), AttentionPlan(TARGETS, SOURCES)
+    own = AttentionPlan(TARGETS, heads=HEADS, causal=True)
+    cross = AttentionPlan(TARGETS, SOURCES, heads=HEADS)
     found = ours(x, meaning, form, TARGETS.owners, own, cross)
 
     x2, meaning2, form2 = (part.clone().requires_grad_() for part in inputs)
@@ -119,7 +121,7 @@ def test_encoder_is_its_layers_and_a_last_norm() -> None:
     torch.manual_seed(0)
     encoder = Encoder(layer_config(pre_norm=True), layers=2, causal=True)
     shake(encoder)
-    x, plan = torch.randn(SOURCES.num_tokens, WIDTH), AttentionPlan(SOURCES, SOURCES, causal=True)
+    x, plan = torch.randn(SOURCES.num_tokens, WIDTH), AttentionPlan(SOURCES, heads=HEADS, causal=True)
     expected = encoder.norm(encoder.layers[1](encoder.layers[0](x, plan), plan))
     assert torch.equal(encoder(x, SOURCES), expected)
 

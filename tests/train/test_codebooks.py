@@ -34,6 +34,16 @@ def test_k_means_gives_every_code_something_to_do(language_corpus: Prepared) -> 
     assert left < 0.8 * length
 
 
+def test_the_decoder_reads_the_rescaled_forms_as_before(language_corpus: Prepared) -> None:
+    model = make_model(language_corpus)
+    read = model.decoder.decoder_layers[0].form_value
+    with torch.no_grad():
+        before = read(forms(model, language_corpus))
+        start_codebooks(model, language_corpus, length=8.0, seed=1, fabric=FABRIC)
+        after = read(forms(model, language_corpus))
+    torch.testing.assert_close(after, before - before.mean(dim=0), rtol=1e-4, atol=1e-5)
+
+
 def test_the_same_seed_gives_the_same_codebooks(language_corpus: Prepared) -> None:
     models = [make_model(language_corpus) for _ in range(2)]
     for model in models:

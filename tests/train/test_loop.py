@@ -105,19 +105,19 @@ def test_a_finished_run_is_left_alone(language_corpus: Prepared, straight: Any) 
     assert (straight[1] / "metrics.jsonl").read_text() == before
 
 
-def test_the_form_is_off_until_k_means(
+def test_forms_are_continuous_until_k_means(
     language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    depths = []
+    quantised = []
     forward = HRQVAE.forward
 
-    def watch(self: HRQVAE, *rest: Any, depth: int | None = None) -> Any:
-        depths.append(depth)
-        return forward(self, *rest, depth=depth)
+    def watch(self: HRQVAE, *rest: Any, quantise: bool = True) -> Any:
+        quantised.append(quantise)
+        return forward(self, *rest, quantise=quantise)
 
     monkeypatch.setattr(HRQVAE, "forward", watch)
     run(language_corpus, tmp_path, replace(SHORT, steps=10))
-    assert depths == [0] * 3 + [None] * 7
+    assert quantised == [False] * 3 + [True] * 7
 
 
 def test_patience_stops_a_run_and_keeps_it_stopped(language_corpus: Prepared, tmp_path: Path) -> None:
@@ -150,7 +150,8 @@ def test_parts_of_a_batch_add_up_to_its_gradient(language_corpus: Prepared, tmp_
             fabric = Fabric(accelerator="cpu", devices=1)
             ends.append(weights(train(changed, language_corpus, tmp_path / str(accumulate), fabric=fabric)))
     for name, value in ends[0].items():
-        if name != "quantizer.usage":
+        # The bias of pooling scores has no effect: its gradient is rounding noise, which Adam makes large.
+        if name != "quantizer.usage" and not name.endswith("scores.bias"):
             torch.testing.assert_close(value, ends[1][name], rtol=0, atol=2e-5)
 
 

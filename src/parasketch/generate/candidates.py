@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from parasketch.generate.facts import lost_facts
+from parasketch.generate.facts import count_repeats, lost_facts
 from parasketch.generate.overlap import overlap_matrix
 from parasketch.generate.results import Sketch
 from parasketch.generate.tokens import Hypothesis
 from parasketch.text.normalise import normalise
 
-FEATURES = ("sketch", "likelihood", "cycle", "difference", "consensus", "lost", "semantic")
+FEATURES = ("sketch", "likelihood", "cycle", "difference", "consensus", "lost", "repeats", "semantic")
 """The columns of a feature matrix, named as the weights are."""
 
 
@@ -122,6 +122,7 @@ def judge(found: CandidateSet) -> Judged:
         "difference": difference,
         "consensus": _consensus(among, np.array([candidate.support for candidate in candidates])),
         "lost": [-len(candidate.lost) for candidate in candidates],
+        "repeats": [-count_repeats(found.source, candidate.text) for candidate in candidates],
     }
     features = np.zeros((len(candidates), len(FEATURES)))
     for name, column in columns.items():

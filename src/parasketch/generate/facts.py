@@ -1,10 +1,14 @@
-"""Numbers and names: what a paraphrase must not lose, and which of it a candidate lost.
+"""Numbers and names: what a paraphrase must not lose, and which of it a candidate lost; and what it says twice.
 
-Both are told from the spelling alone, in any language that has capitals. Where capitals say nothing (all lower-case,
-all capitals, Title Case) only the numbers are known.
+Numbers and names are told from the spelling alone, in any language that has capitals. Where capitals say nothing (all
+lower-case, all capitals, Title Case) only the numbers are known.
 """
 
+import itertools
 import re
+from collections import Counter
+
+from parasketch.text.templates import STOP_WORDS
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
@@ -37,6 +41,22 @@ def lost_facts(source: str, text: str) -> tuple[str, ...]:
         *(number for number in numbers_in(source) if number not in numbers),
         *(name for name in names_in(source) if name.casefold() not in words),
     )
+
+
+def count_repeats(source: str, text: str) -> int:
+    """How many words of the text are one too many: said twice in a row, or content words said more often than in the
+    source.
+    """
+    words, known = ([word.casefold() for word in _WORD.findall(part)] for part in (text, source))
+    doubles = set(itertools.pairwise(known))
+    in_a_row = sum(
+        first == second and first in STOP_WORDS and (first, second) not in doubles
+        for first, second in itertools.pairwise(words)
+    )
+    needed = Counter(known)
+    said = Counter(word for word in words if word not in STOP_WORDS)
+    too_often = sum(count - max(1, min(count, needed[word])) for word, count in said.items())
+    return int(in_a_row) + too_often
 
 
 def _is_inside_sentence(text: str, start: int) -> bool:

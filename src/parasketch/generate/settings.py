@@ -25,6 +25,8 @@ class RerankWeights:
     """Mean overlap with the other candidates, 0 to 1, each weighted by its probability."""
     lost: float = 0.5
     """Penalty for each number or name of the input that is lost."""
+    repeats: float = 0.5
+    """Penalty for each word that is said once too often."""
     semantic: float = 1.0
     """Cosine to the input by a sentence encoder, where one is in use."""
 

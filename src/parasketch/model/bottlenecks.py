@@ -3,7 +3,6 @@
 Other systems (AE, VAE, VQ-VAE, Separator) are other bottlenecks between the same encoder and decoder.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -64,8 +63,10 @@ class PooledForm(nn.Module):
         return (pooled - self.centre) * self.scale
 
     @torch.no_grad()
-    def calibrate(self, forms: Tensor, *, length: float) -> None:
-        """Centre these forms (n, width), even out their dimensions, and give them a typical length."""
-        deviation, mean = torch.std_mean(forms, dim=0)
+    def calibrate(self, forms: Tensor, *, length: float) -> float:
+        """Centre these forms (n, width) and give them a typical length; returns the factor they grew by."""
+        mean = forms.mean(dim=0)
+        factor = length / float((forms - mean).square().sum(dim=1).mean().sqrt().clamp_min(1e-6))
         self.centre += mean / self.scale
-        self.scale *= length / math.sqrt(forms.shape[1]) / deviation.clamp_min(1e-6)
+        self.scale *= factor
+        return factor

@@ -84,8 +84,8 @@ class HRQVAE(nn.Module):
             else None
         )
 
-    def forward(self, batch: TrainingBatch, temperature: float = 1.0, *, depth: int | None = None) -> TrainingOutput:
-        """One pass over B triples; `depth` limits the sketch (0: the form is switched off)."""
+    def forward(self, batch: TrainingBatch, temperature: float = 1.0, *, quantise: bool = True) -> TrainingOutput:
+        """One pass over B triples; the decoder sees the sketch of the form, or the form itself (`quantise=False`)."""
         states = self._states(batch.encoded)
         source_layout, source_rows = batch.encoded.layout.select(batch.source_places)
         exemplar_layout, exemplar_rows = batch.encoded.layout.select(batch.exemplar_places)
@@ -94,8 +94,10 @@ class HRQVAE(nn.Module):
         source_meaning = select_rows(meaning.sample, source_rows)
         form = self.form(select_rows(self._form_input(states), exemplar_rows), exemplar_layout)
         with torch.autocast(form.device.type, enabled=False):  # half precision would drown small distances
-            quantised = self.quantizer(form.float(), temperature, depth=depth)
-        hidden = self._decode(batch.decoder_input, source_meaning, source_layout, quantised.vector)
+            quantised = self.quantizer(form.float() if quantise else form.float().detach(), temperature)
+        # Not quantised, the codebooks still get a gradient, of zeros: several processes expect one of every parameter.
+        vector = quantised.vector if quantise else form + 0 * quantised.vector
+        hidden = self._decode(batch.decoder_input, source_meaning, source_layout, vector)
         log_likelihood = token_log_likelihood(hidden, self.embedding.weight, batch.targets)
         if self.copying is not None:
             log_likelihood = self.copying.log_likelihood(

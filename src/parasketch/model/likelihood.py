@@ -21,13 +21,9 @@ class _TokenLogLikelihood(torch.autograd.Function):
         result = hidden.new_empty(count, dtype=_softmax_type(hidden))
         for start in range(0, count, block):
             logits = (hidden[start : start + block] @ weight.T).to(result.dtype)
-            target = targets[start : start + block, None]
-            chosen = logits.gather(1, target).squeeze(1)
-            highest = logits.amax(dim=1, keepdim=True)
-            exponents = logits.sub_(highest).exp_()
-            total = exponents.sum(dim=1, keepdim=True)
-            result[start : start + block] = chosen - (highest + total.log()).squeeze(1)
-            probabilities.append(exponents.div_(total))
+            log_probs = torch.log_softmax(logits, dim=1)
+            result[start : start + block] = log_probs.gather(1, targets[start : start + block, None]).squeeze(1)
+            probabilities.append(log_probs.exp_())
         ctx.save_for_backward(hidden, weight, targets)
         ctx.probabilities, ctx.block = probabilities, block
         return result

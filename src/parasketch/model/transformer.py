@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from parasketch.model.ragged import AttentionPlan, Layout, ragged_attention
+from parasketch.model.ragged import Layout
+from parasketch.model.ragged_attention import AttentionPlan, ragged_attention
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +70,20 @@ class Attention(nn.Module):
         for part in (self.query.weight, *self.key_value.weight.chunk(2), self.output.weight):
             nn.init.xavier_uniform_(part)
 
-    def forward(self, x: Tensor, memory: Tensor, plan: AttentionPlan, extra: Tensor | None = None) -> Tensor:
-        """x (N, width) attends over memory (M, memory_width); `extra` (N, width) joins every attended value."""
+    def forward(
+        self, x: Tensor, plan: AttentionPlan, memory: Tensor | None = None, extra: Tensor | None = None
+    ) -> Tensor:
+        """x (N, width) attends over memory (M, memory_width) or itself; `extra` (N, width) joins all values."""
+        packed = (self._project_all(x),) if memory is None else (self.query(x), self.key_value(memory))
         dropout = self.dropout if self.training else 0.0
-        attended = ragged_attention(self.query(x), self.key_value(memory), plan, heads=self.heads, dropout=dropout)
+        attended = ragged_attention(plan, *packed, width=x.shape[1] // self.heads, dropout=dropout)
         return self.output(attended if extra is None else attended + extra)  # type: ignore[no-any-return]
+
+    def _project_all(self, x: Tensor) -> Tensor:
+        """Queries, keys and values of x, (N, 3 width): one matmul, and one for its gradient."""
+        parts = (self.query, self.key_value)
+        bias = torch.cat([part.bias for part in parts]) if self.query.bias is not None else None
+        return F.linear(x, torch.cat([part.weight for part in parts]), bias)
 
     def attend(self, x: Tensor, keys: Tensor, values: Tensor, blocked: Tensor | None, extra: Tensor | None) -> Tensor:
         """One decoding step: x (G, W, width) over keys and values (G, heads, S, dh) or (G, W, heads, S, dh)."""
@@ -139,7 +149,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, plan: AttentionPlan) -> Tensor:
         inner = self.attention_residual.before(x)
-        x = self.attention_residual.after(x, self.attention(inner, inner, plan))
+        x = self.attention_residual.after(x, self.attention(inner, plan))
         return self.ff_residual.after(x, self.feed_forward(self.ff_residual.before(x)))
 
 
@@ -148,12 +158,12 @@ class Encoder(nn.Module):
 
     def __init__(self, config: LayerConfig, *, layers: int, causal: bool) -> None:
         super().__init__()
-        self.causal = causal
+        self.heads, self.causal = config.heads, causal
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
-        plan = AttentionPlan(layout, layout, causal=self.causal)
+        plan = AttentionPlan(layout, heads=self.heads, causal=self.causal)
         for layer in self.layers:
             x = layer(x, plan)
         return self.norm(x)  # type: ignore[no-any-return]
@@ -210,10 +220,10 @@ class DecoderLayer(nn.Module):
         cross: AttentionPlan,
     ) -> Tensor:
         inner = self.self_residual.before(x)
-        x = self.self_residual.after(x, self.self_attention(inner, inner, own))
+        x = self.self_residual.after(x, self.self_attention(inner, own))
         extra = F.embedding(owners, self.form_value(form))  # (B, width) -> one row a token
         inner = self.cross_residual.before(x)
-        x = self.cross_residual.after(x, self.cross_attention(inner, meaning, cross, extra))
+        x = self.cross_residual.after(x, self.cross_attention(inner, cross, meaning, extra))
         return self.ff_residual.after(x, self.feed_forward(self.ff_residual.before(x)))
 
     def step(self, x: Tensor, cache: DecoderCache, index: int) -> Tensor:
@@ -237,6 +247,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: LayerConfig, *, layers: int, meaning_width: int, form_width: int) -> None:
         super().__init__()
+        self.heads = config.heads
         self.layers = nn.ModuleList(
             DecoderLayer(config, meaning_width=meaning_width, form_width=form_width) for _ in range(layers)
         )
@@ -244,7 +255,8 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout, meaning: Tensor, source: Layout, form: Tensor) -> Tensor:
         """Targets x (N, width) over meaning (M, meaning_width) and form (B, form_width) -> (N, width)."""
-        own, cross = AttentionPlan(layout, layout, causal=True), AttentionPlan(layout, source)
+        own = AttentionPlan(layout, heads=self.heads, causal=True)
+        cross = AttentionPlan(layout, source, heads=self.heads)
         for layer in self.layers:
             x = layer(x, meaning, form, layout.owners.to(x.device), own, cross)
         return self.norm(x)  # type: ignore[no-any-return]

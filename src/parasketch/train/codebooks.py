@@ -6,7 +6,7 @@ All processes end with the codebooks of the first one, bit for bit.
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from torch import Tensor
 
 from parasketch.data.prepared import Prepared
 from parasketch.model.hrqvae import HRQVAE
@@ -17,18 +17,20 @@ KMEANS_SENTENCES = 4096
 
 @torch.no_grad()
 def start_codebooks(model: HRQVAE, prepared: Prepared, *, length: float, seed: int, fabric: Fabric) -> None:
-    """Give the forms of real sentences a typical length, and set the codebooks by k-means on them."""
+    """Give the forms of real sentences a typical length, and set the codebooks by k-means on them.
+
+    The decoder has learned to read the forms as they are; it is told of their new scale.
+    """
     count = min(KMEANS_SENTENCES, prepared.num_sentences)
     chosen = np.random.default_rng(seed).choice(prepared.num_sentences, count, replace=False)
     tokenizer = prepared.tokenizer
     sentences = Sentences.from_ragged(prepared.sentences(chosen), first=tokenizer.bos_id, last=tokenizer.eos_id)
     model.eval()
     sentences = sentences.to(fabric.device)
-    model.form.calibrate(model.encode(sentences).form, length=length)
+    scale = model.form.calibrate(model.encode(sentences).form, length=length)
     model.quantizer.fit(model.encode(sentences).form, seed=seed)
     for layer in model.decoder.decoder_layers:
-        # Forms that mean nothing yet would only disturb the decoder, and be unlearned before they mean anything.
-        nn.init.zeros_(layer.form_value.weight)
+        layer.form_value.weight /= scale
     _share(model, fabric)
 
 

@@ -33,7 +33,7 @@ from parasketch.train.journal import Journal
 from parasketch.train.machine import fast_machine
 from parasketch.train.objective import objective
 from parasketch.train.optimizer import load_embeddings, make_optimizer, set_learning_rates
-from parasketch.train.schedules import form_is_on, kl_weight, learning_rate_factor, temperature
+from parasketch.train.schedules import is_quantised, kl_weight, learning_rate_factor, temperature
 from parasketch.train.selection import Evaluate, SaveBest, Selection
 
 REVIVE_EVERY = 50
@@ -75,7 +75,7 @@ def train(
             heat, rate = temperature(share, settings), learning_rate_factor(share, settings)
             set_learning_rates(optimizer, rate)
             schedule = {"temperature": heat, "kl_weight": kl_weight(share, settings), "learning_rate_factor": rate}
-            if not progress.form_started and form_is_on(share, settings):
+            if not progress.form_started and is_quantised(share, settings):
                 if settings.kmeans_at is not None:
                     start_codebooks(model, prepared, length=settings.form_length, seed=settings.seed, fabric=fabric)
                 progress.form_started = True
@@ -85,7 +85,7 @@ def train(
             parts, terms, forms = batches[progress.step], [], []
             for number, part in enumerate(parts, start=1):
                 with fabric.no_backward_sync(network, enabled=number < len(parts)):
-                    output = network(part, heat, depth=None if progress.form_started else 0)
+                    output = network(part, heat, quantise=progress.form_started)
                     result = objective(output, part, model, settings, share)
                     fabric.backward(result.loss / len(parts))
                 terms.append(result.terms)

@@ -33,6 +33,6 @@ def kl_weight(progress: float, config: TrainConfig) -> float:
     return config.kl_weight * (progress - config.kl_start) / (config.kl_end - config.kl_start)
 
 
-def form_is_on(progress: float, config: TrainConfig) -> bool:
-    """Before the codebooks are set by k-means, the decoder learns without a form."""
+def is_quantised(progress: float, config: TrainConfig) -> bool:
+    """Before the codebooks are set by k-means, the decoder reads the form itself."""
     return config.kmeans_at is None or progress >= config.kmeans_at
