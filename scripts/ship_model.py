@@ -1,4 +1,4 @@
-"""Put the best model of a run into the package: 16-bit weights, tuned settings, and a card written from the run.
+"""Put the model of a run into the package: 16-bit weights, tuned settings, and a card written from the run.
 
     python scripts/ship_model.py runs/questions questions --data "Quora duplicate questions" --licence "..." \\
         --results results/hrqvae-qqp-test --results results/oracle-qqp-test
@@ -20,12 +20,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="directory that `parasketch train` wrote")
     parser.add_argument("name", help="name of the model in the package")
+    parser.add_argument("--model", choices=["best", "last"], default="best", help="by dev iBLEU, or at the end")
     parser.add_argument("--data", required=True, help="what it was trained on")
     parser.add_argument("--licence", required=True, help="the licence or terms of that data")
     parser.add_argument("--results", type=Path, action="append", default=[], help="directory of `parasketch evaluate`")
     arguments = parser.parse_args()
 
-    loaded = load_model(arguments.run / "best")
+    loaded = load_model(arguments.run / arguments.model)
     card = write_card(arguments, loaded.sections, sum(value.numel() for value in loaded.model.parameters()))
     target = SHIPPED / arguments.name
     save_model(target, loaded.model, loaded.tokenizer, sections=loaded.sections, half=True, card=card)
@@ -36,7 +37,9 @@ def write_card(arguments: argparse.Namespace, sections: dict[str, dict[str, obje
     """The model card, in Markdown."""
     records = [json.loads(line) for line in (arguments.run / "metrics.jsonl").read_text("utf-8").splitlines()]
     config = json.loads((arguments.run / "config.json").read_text("utf-8"))["model"]
-    last, dev = records[-1], sections.get("dev", {})
+    # The model at the end of a run carries no scores of its own: they are the last that the run wrote.
+    dev = sections.get("dev") or next((record["dev"] for record in reversed(records) if "dev" in record), {})
+    last = records[-1]
     results = [Results.load(path) for path in arguments.results]
     lines = [
         f"# parasketch model `{arguments.name}`",

@@ -7,6 +7,7 @@ highest iBLEU. Then the weights: candidates are generated once, their BLEU stati
 of the weights costs a few milliseconds, so thousands are tried: at random, then one weight at a time around the best.
 Half of the items are tuned on and the other half shows what is left of the gain; the stored weights are fitted
 to all. `--semantic MODEL --floor 0.8` only allows settings whose outputs stay that close to their inputs on average.
+BLEU hardly notices a lost number or name: `--fix lost=1` sets that weight instead of tuning it.
 """
 
 import argparse
@@ -94,12 +95,16 @@ def make_table(items: Sequence[EvalItem], judged: Sequence[Judged], finalists: i
 
 
 def search(score: Callable[[Floats], float], start: Floats, names: Sequence[str], trials: int, seed: int) -> Floats:
-    """Weights with a high score: random ones, then steps of one weight at a time from the best; (F,)."""
+    """Weights with a high score: random ones, then steps of one weight at a time from the best; (F,).
+
+    Weights that are not named stay as they are at the start.
+    """
     random = np.random.default_rng(seed)
     largest = np.array([LARGEST[name] if name in names else 0.0 for name in FEATURES])
-    best, best_score = start * (largest > 0), score(start * (largest > 0))
+    best, best_score = start, score(start)
     for _ in range(trials):
         found = largest * random.random(len(FEATURES)) ** 3 * (random.random(len(FEATURES)) > 0.2)
+        found = np.where(largest > 0, found, start)
         if (value := score(found)) > best_score:
             best, best_score = found, value
     improved = True
@@ -133,7 +138,8 @@ def tune_penalty(load: Callable[[GenerateConfig], Paraphraser], config: Generate
 def tune_weights(
     table: Table, config: GenerateConfig, names: Sequence[str], options: argparse.Namespace
 ) -> RerankWeights:
-    start = np.array([getattr(config.weights, name) for name in FEATURES])
+    # The stored weights must also serve those who have no sentence encoder: its opinion is only a floor here.
+    start = np.array([0.0 if name == "semantic" else getattr(config.weights, name) for name in FEATURES])
 
     def fit(part: Table) -> Floats:
         def score(weights: Floats) -> float:
@@ -166,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> GenerateConfig:
     parser.add_argument("--limit", type=int, help="only the first so many items")
     parser.add_argument("--sketches", type=int, help="sketches tried for each input, to be stored as well")
     parser.add_argument("--penalties", default="0,0.2,0.5,0.8", help="own-code penalties to compare")
+    parser.add_argument("--fix", action="append", default=[], metavar="NAME=WEIGHT", help="not tuned; may be repeated")
     parser.add_argument("--trials", type=int, default=3000, help="random settings of the weights")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch-size", type=int, default=64)
@@ -189,8 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> GenerateConfig:
     config = replace(config, own_code_penalty=tune_penalty(load, config, items, penalties, options.batch_size))
     inputs = [item.input for item in items]
     judged = load(config).candidates(inputs, batch_size=options.batch_size, show_progress=True)
-    # The stored weights must also serve those who have no sentence encoder: its opinion is only a floor here.
-    names = [name for name in FEATURES if name != "semantic"]
+    fixed = {name: float(value) for name, _, value in (setting.partition("=") for setting in options.fix)}
+    config = replace(config, weights=replace(config.weights, **fixed))
+    names = [name for name in FEATURES if name not in ("semantic", *fixed)]
     weights = tune_weights(make_table(items, judged, config.finalists), config, names, options)
     config = replace(config, weights=replace(weights, semantic=config.weights.semantic))
     print(json.dumps(to_dict(config), indent=1))

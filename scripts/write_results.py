@@ -1,6 +1,6 @@
 """Write docs/results.md from results directories and runs: nothing in it is typed by hand but the paper's own figures.
 
-    python scripts/write_results.py --against hrqvae --run questions=runs/questions RESULTS... > docs/results.md
+    python scripts/write_results.py --against questions --run questions=runs/questions RESULTS... > docs/results.md
 
 Learning curves of the runs go to docs/curves-NAME.svg (needs the `plots` extra).
 """
@@ -36,23 +36,29 @@ DOCS = Path(__file__).parents[1] / "docs"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="+", help="directories that `parasketch evaluate` wrote")
-    parser.add_argument("--against", help="the system that the others are tested against")
+    parser.add_argument("--against", action="append", default=[], help="a system that others are tested against")
     parser.add_argument("--run", action="append", default=[], metavar="NAME=DIR", help="a training run to plot")
     arguments = parser.parse_args()
 
     loaded = [Results.load(path) for path in arguments.results]
-    tests = paired_tests(loaded, arguments.against) if arguments.against else []
+    tests = [test for system in arguments.against for test in paired_tests(on_its_data(loaded, system), system)]
     print("# Results\n")
     print("Written by `scripts/write_results.py`; the commands that made each number stand at the end.\n")
     print(render("markdown", tables(loaded, tests), loaded).replace("### ", "## "))
     print(PAPER)
     for path, result in zip(arguments.results, loaded, strict=True):
-        if result.system == arguments.against:
+        if result.system in arguments.against:
             print(f"## {EXAMPLES} examples, unselected: {result.system} on {result.data}\n")
             print(examples(path))
     for run in arguments.run:
         name, _, directory = run.partition("=")
         print(curves(name, Path(directory)))
+
+
+def on_its_data(results: list[Results], system: str) -> list[Results]:
+    """The results on the data sets that a system was evaluated on."""
+    known = {result.data for result in results if result.system == system}
+    return [result for result in results if result.data in known]
 
 
 def examples(path: Path) -> str:

@@ -47,12 +47,12 @@ def test_clusters_alone_become_a_model(begin: SetUp, clusters: Path, tmp_path: P
     assert experiment.config.model.vocab_size == experiment.prepared.tokenizer.vocab_size
     best = run(experiment)
     assert best == tmp_path / "run" / "best"
-    names = {"best", "checkpoints", "config.json", "corpus.json", "metrics.jsonl", "prepared", "split"}
+    names = {"best", "last", "checkpoints", "config.json", "corpus.json", "metrics.jsonl", "prepared", "split"}
     assert {entry.name for entry in (tmp_path / "run").iterdir()} == names
     sections = json.loads((best / "config.json").read_text())
     assert sections["train"]["steps"] == 3
     assert set(sections["dev"]) >= {"ibleu", "nll", "oracle_3"}
-    assert Paraphraser.from_pretrained(best).depth == 3
+    assert Paraphraser.from_pretrained(best).depth == Paraphraser.from_pretrained(best.parent / "last").depth == 3
 
 
 @pytest.mark.parametrize("preset", preset_names())

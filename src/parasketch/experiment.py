@@ -27,7 +27,6 @@ from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.storage import save_model
 from parasketch.train.checkpoint import checkpoints, remove_unfinished
 from parasketch.train.loop import train
-from parasketch.train.selection import DevResult
 
 DEFAULT_PRESET = "small"
 DEV_CLUSTERS = 500
@@ -73,33 +72,37 @@ def set_up(
 
 
 def run_experiment(experiment: Experiment, *, fabric: Fabric, resume: bool) -> Path:
-    """Train, and return the directory of the best model."""
-    config, tokenizer, best = experiment.config, experiment.prepared.tokenizer, experiment.run / "best"
+    """Train, and return the directory of the best model; that of the end of the run is beside it."""
+    config, tokenizer = experiment.config, experiment.prepared.tokenizer
+    best, last = experiment.run / "best", experiment.run / "last"
     if not resume and checkpoints(experiment.run / "checkpoints"):
         raise UsageError(f"{experiment.run} holds a run already: choose another --out, or --resume auto")
     items = sample_items(experiment.dev, config.train.evaluation_items)
     evaluator = DevEvaluator(items, tokenizer, max_length=config.model.max_length, select_by=config.train.select_by)
     if fabric.is_global_zero:
         remove_unfinished(best)
+        remove_unfinished(last)
         with write_text(experiment.run / "config.json") as stream:
             json.dump(to_dict(config), stream, indent=1)
 
-    def save_best(model: HRQVAE, result: DevResult) -> None:
-        sections = {"data": to_dict(config.data), "train": to_dict(config.train), "dev": result.metrics}
+    def save(directory: Path, model: HRQVAE, metrics: dict[str, float]) -> None:
+        sections = {"data": to_dict(config.data), "train": to_dict(config.train), "dev": metrics}
         try:
-            save_model(best, model, tokenizer, sections=sections)
+            save_model(directory, model, tokenizer, sections=sections)
         except SafetensorError as error:  # a full disk is reported so
-            raise DataError(f"cannot be written: {error}", path=best) from error
+            raise DataError(f"cannot be written: {error}", path=directory) from error
 
-    train(
+    model = train(
         config,
         experiment.prepared,
         experiment.run,
         fabric=fabric,
         evaluate=evaluator,
-        save_best=save_best,
+        save_best=lambda model, result: save(best, model, result.metrics),
         resume=resume,
     )
+    if fabric.is_global_zero:
+        save(last, model, {})
     return best
 
 

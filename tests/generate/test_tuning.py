@@ -57,10 +57,13 @@ def test_the_search_finds_a_better_setting(tune: ModuleType) -> None:
         return -float(np.abs(weights - wanted).sum())
 
     names = [name for name in FEATURES if name not in ("cycle", "semantic")]
-    start = np.ones(len(FEATURES))
+    start = np.where([name in names for name in FEATURES], 1.0, 0.0)
+    start[FEATURES.index("lost")] = 0.7
+    names.remove("lost")
     found = tune.search(score, start, names, trials=200, seed=0)
     assert score(found) > 0.2 * score(start)
     assert found[FEATURES.index("cycle")] == found[FEATURES.index("semantic")] == 0
+    assert found[FEATURES.index("lost")] == 0.7
 
 
 def test_the_result_is_stored_with_the_model(
