@@ -27,6 +27,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     loaded = load_model(arguments.run / arguments.model)
+    if embeddings := loaded.sections.get("train", {}).get("embeddings"):
+        loaded.sections["train"]["embeddings"] = Path(str(embeddings)).name  # where it lay is of no use to others
     card = write_card(arguments, loaded.sections, sum(value.numel() for value in loaded.model.parameters()))
     target = SHIPPED / arguments.name
     save_model(target, loaded.model, loaded.tokenizer, sections=loaded.sections, half=True, card=card)

@@ -36,7 +36,7 @@ from parasketch.model.storage import CONFIG, load_model
 # Up to where each weight is searched; a candidate is judged by (log-)probabilities and by shares.
 LARGEST = {
     "sketch": 2.0, "likelihood": 5.0, "cycle": 5.0, "difference": 10.0, "consensus": 20.0, "lost": 2.0,
-    "repeats": 2.0, "semantic": 10.0,
+    "repeats": 2.0, "brevity": 5.0, "semantic": 10.0,
 }  # fmt: skip
 COPY = 1e9  # a copy is chosen when there is nothing else, as in `rerank`
 

@@ -8,6 +8,10 @@ def test_numbers_are_compared_without_commas_between_thousands() -> None:
     assert lost_facts("are 2,000 enough in 2019?", "do 2000 suffice in 2018?") == ("2019",)
 
 
+def test_a_number_may_be_written_as_a_word() -> None:
+    assert lost_facts("2 men and 13 dogs", "Two men and thirteen dogs") == ("13",)
+
+
 def test_names_are_capitalised_words_inside_sentences() -> None:
     assert names_in("Does Google pay I wonder? Why is Larry Page rich") == ("Google", "Larry", "Page")
 

@@ -161,7 +161,9 @@ def test_a_sentence_encoder_joins_the_choice(model: HRQVAE, tokenizer: Tokenizer
             angles = np.array([0.1 * min(len(text), 15) for text in texts])
             return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
-    weights = RerankWeights(sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, repeats=0, semantic=1)
+    weights = RerankWeights(
+        sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, repeats=0, brevity=0, semantic=1
+    )
     config = GenerateConfig(max_tokens=12, weights=weights, finalists=1000)
     judged = Paraphraser.from_model(model, tokenizer, config=config, semantic=Encoder())
     [best] = judged(TEXT)

@@ -11,7 +11,9 @@ from parasketch.generate.settings import RerankWeights
 from parasketch.generate.tokens import Hypothesis
 
 SOURCE = "How heavy is a moose in 2019?"
-NOTHING = RerankWeights(sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, repeats=0, semantic=0)
+NOTHING = RerankWeights(
+    sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, repeats=0, brevity=0, semantic=0
+)
 
 
 def candidates(*texts: str, log_probs: dict[str, float] | None = None, attempt: int = 0) -> CandidateSet:
@@ -65,6 +67,7 @@ def test_each_weight_alone_decides() -> None:
         "difference": "b b",
         "lost": "how heavy is a 2019",
         "repeats": "how heavy is a 2019",  # "b b" says a word twice
+        "brevity": "how heavy is a 2019",
         "semantic": "how heavy is a 2019",
     }
 

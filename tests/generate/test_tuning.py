@@ -51,7 +51,7 @@ def test_a_tables_ibleu_is_that_of_real_outputs(
 
 
 def test_the_search_finds_a_better_setting(tune: ModuleType) -> None:
-    wanted = np.array([0.5, 2.0, 0.0, 4.0, 8.0, 1.0, 0.3, 0.0])
+    wanted = np.array([0.5, 2.0, 0.0, 4.0, 8.0, 1.0, 0.3, 2.0, 0.0])
 
     def score(weights: np.ndarray) -> float:
         return -float(np.abs(weights - wanted).sum())

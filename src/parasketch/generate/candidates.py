@@ -17,7 +17,7 @@ from parasketch.generate.results import Sketch
 from parasketch.generate.tokens import Hypothesis
 from parasketch.text.normalise import normalise
 
-FEATURES = ("sketch", "likelihood", "cycle", "difference", "consensus", "lost", "repeats", "semantic")
+FEATURES = ("sketch", "likelihood", "cycle", "difference", "consensus", "lost", "repeats", "brevity", "semantic")
 """The columns of a feature matrix, named as the weights are."""
 
 
@@ -123,11 +123,17 @@ def judge(found: CandidateSet) -> Judged:
         "consensus": _consensus(among, np.array([candidate.support for candidate in candidates])),
         "lost": [-len(candidate.lost) for candidate in candidates],
         "repeats": [-count_repeats(found.source, candidate.text) for candidate in candidates],
+        "brevity": [-_brevity(found.source, candidate.text) for candidate in candidates],
     }
     features = np.zeros((len(candidates), len(FEATURES)))
     for name, column in columns.items():
         features[:, FEATURES.index(name)] = np.asarray(column)
     return Judged(found.source, candidates, features, among)
+
+
+def _brevity(source: str, text: str) -> float:
+    """How much shorter in words a text is than the source, 0 (not shorter) to 1."""
+    return max(0.0, 1 - len(text.split()) / max(1, len(source.split())))
 
 
 def _consensus(overlap: NDArray[np.float64], support: NDArray[np.float64]) -> NDArray[np.float64]:

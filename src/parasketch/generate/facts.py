@@ -13,6 +13,10 @@ from parasketch.text.templates import STOP_WORDS
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _WORD = re.compile(r"[^\W\d_]\w*")
+_NUMBER_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
 _SENTENCE_END = tuple(".?!")
 _OPENING = " \"'“‘("
 _PRONOUN = "I"  # capitalised by rule, not a name
@@ -34,9 +38,9 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def lost_facts(source: str, text: str) -> tuple[str, ...]:
-    """Numbers and names of the source that the text lacks, however it is cased."""
+    """Numbers and names of the source that the text lacks, however it is cased; "two" keeps a 2."""
     words = {word.casefold() for word in _WORD.findall(text)}
-    numbers = set(numbers_in(text))
+    numbers = {*numbers_in(text), *(str(number) for number, word in enumerate(_NUMBER_WORDS) if word in words)}
     return (
         *(number for number in numbers_in(source) if number not in numbers),
         *(name for name in names_in(source) if name.casefold() not in words),

@@ -27,6 +27,8 @@ class RerankWeights:
     """Penalty for each number or name of the input that is lost."""
     repeats: float = 0.5
     """Penalty for each word that is said once too often."""
+    brevity: float = 1.0
+    """Penalty for being shorter than the input, as a share of its length: what is left out is often meaning."""
     semantic: float = 1.0
     """Cosine to the input by a sentence encoder, where one is in use."""
 
