@@ -85,3 +85,10 @@ def test_results_that_cannot_stand_side_by_side(make_results: MakeResults) -> No
         paired_tests([copy], "best")
     with pytest.raises(DataError, match="no results of copy on other/test, only of good; tests need the same data"):
         paired_tests([copy, make_results("good", "other/test")], "copy")
+
+
+def test_systems_that_others_are_tested_against_have_a_table_each(make_results: MakeResults) -> None:
+    results = [make_results("copy"), make_results("good")]
+    tests = [test for system in ("good", "copy") for test in paired_tests(results, system, resamples=10)]
+    titles = [table.title for table in tables(results, tests)[-2:]]
+    assert [title.split(" minus")[0] for title in titles] == ["iBLEU of good", "iBLEU of copy"]

@@ -120,8 +120,8 @@ def tables(results: Sequence[Results], tests: Sequence[Verdict] = ()) -> list[Ta
         if judged:
             found.append(_meaning(data, judged))
         found.append(_listing(f"Form: {data}", group, _scored(group, _FORM)))
-    if tests:
-        found.append(_test_table(tests))
+    for against in dict.fromkeys(test.against for test in tests):
+        found.append(_test_table([test for test in tests if test.against == against]))
     return found
 
 
