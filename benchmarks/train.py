@@ -40,6 +40,11 @@ BARS = {"small": {"share": 0.60, "ratio": 2.5}, "paper": {"share": None, "ratio"
 VOCABULARY = {"small": 8000, "paper": 30522}
 
 
+def preset_config(preset: str) -> Config:
+    """A preset; only the size of its vocabulary matters here, so none is needed for `paper`."""
+    return load_config(preset, ["data.bert_vocab=none"] if preset == "paper" else [])
+
+
 @dataclass(frozen=True)
 class Task:
     """What is measured."""
@@ -51,8 +56,7 @@ class Task:
     batch_size: int
 
     def config(self) -> Config:
-        overrides = ["data.bert_vocab=none"] if self.preset == "paper" else []
-        config = load_config(self.preset, overrides)
+        config = preset_config(self.preset)
         size = {"vocab_size": VOCABULARY.get(self.preset, 8000)}
         if self.data is not None:
             prepared = Prepared(self.data)
@@ -238,8 +242,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, help="default: the preset's")
     arguments = parser.parse_args()
     for preset in arguments.presets:
-        overrides = ["data.bert_vocab=none"] if preset == "paper" else []
-        size = arguments.batch_size or load_config(preset, overrides).train.batch_size
+        size = arguments.batch_size or preset_config(preset).train.batch_size
         steps = arguments.steps or (2 if preset == "paper" else 8)
         task = Task(preset=preset, steps=steps, threads=arguments.threads, data=arguments.data, batch_size=size)
         measure(task, arguments.rounds)

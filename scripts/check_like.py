@@ -13,21 +13,21 @@ import numpy as np
 
 from parasketch.data.corpora import read_eval
 from parasketch.generate.paraphraser import Paraphraser
-from parasketch.text.tagger import load_tagger
+from parasketch.text.tagger import Tagger, load_tagger
 from parasketch.text.templates import TemplateKind, build_template
 
 NEAR = 2
 
 
-def shapes(texts: Sequence[str], kind: TemplateKind) -> list[tuple[str, int]]:
+def shapes(texts: Sequence[str], tagger: Tagger, kind: TemplateKind) -> list[tuple[str, int]]:
     """First word and template length of each text."""
-    tagged = load_tagger("crf").tag(texts)
+    tagged = tagger.tag(texts)
     return [(tokens[0].text.lower() if tokens else "", len(build_template(tokens, kind))) for tokens in tagged]
 
 
-def share_followed(outputs: Sequence[str], exemplars: Sequence[str], kind: TemplateKind) -> float:
-    """How many of the outputs follow their exemplars."""
-    pairs = list(zip(shapes(outputs, kind), shapes(exemplars, kind), strict=True))
+def share_followed(outputs: Sequence[tuple[str, int]], exemplars: Sequence[tuple[str, int]]) -> float:
+    """How many of the outputs follow their exemplars, both given as shapes."""
+    pairs = list(zip(outputs, exemplars, strict=True))
     return sum(mine[0] == wanted[0] and abs(mine[1] - wanted[1]) <= NEAR for mine, wanted in pairs) / len(pairs)
 
 
@@ -47,7 +47,9 @@ def main() -> None:
     paraphraser = Paraphraser.from_pretrained(options.model)
     told = [found[0].text for found in paraphraser(inputs, like=exemplars, show_progress=True)]
     free = [found[0].text for found in paraphraser(inputs, show_progress=True)]
-    with_it, without = (share_followed(outputs, exemplars, options.templates) for outputs in (told, free))
+    tagger = load_tagger("crf")
+    told_shapes, free_shapes, wanted = (shapes(texts, tagger, options.templates) for texts in (told, free, exemplars))
+    with_it, without = share_followed(told_shapes, wanted), share_followed(free_shapes, wanted)
     print(f"{len(inputs)} pairs: {with_it:.1%} follow the exemplar, {without:.1%} would have without it", end=" ")
     print(f"({with_it / max(without, 1e-9):.1f} times as often)")
 

@@ -1,8 +1,8 @@
 """Log-likelihood of the target tokens without wasted work on the vocabulary-wide softmax.
 
 The output layer is often the largest matmul of a step. Here logits exist only for tokens that have a target, a
-cache-sized block at a time, and are overwritten in place by their softmax, which is all the gradient needs. The
-softmax is in full precision, whatever the matmuls are in.
+cache-sized block at a time, and only their softmax is kept, which is all the gradient needs. The softmax is in full
+precision, whatever the matmuls are in.
 """
 
 from typing import Any

@@ -32,10 +32,8 @@ class _Block:
 
     @classmethod
     def of(cls, layout: Layout, first: int, last: int) -> _Block:
-        lengths, starts = layout.lengths[first:last, None], layout.starts[first:last, None]
-        steps = np.arange(lengths.max())
-        real = steps < lengths
-        return cls(starts + np.where(real, steps, 0), real)
+        some = Layout(layout.lengths[first:last])
+        return cls(layout.starts[first] + some.rows.numpy(), some.mask.numpy())
 
 
 class _Side:
