@@ -58,6 +58,12 @@ def test_properties_of_every_split(rows: list[Cluster], dev: float, test: float,
         assert len(keys([item])) == 1 + len(item.references)
 
 
+def test_two_halves_of_an_odd_number() -> None:
+    splits = split_clusters(separate(3), dev=0.5, test=0.5, seed=1)
+    assert (len(splits.train), len(splits.dev), len(splits.test)) == (0, 1, 2)
+    assert splits.shortfall == {"dev": 1}
+
+
 def test_sizes_and_shares() -> None:
     splits = split_clusters(separate(100), dev=7, test=0.2, seed=1)
     assert (len(splits.train), len(splits.dev), len(splits.test)) == (73, 7, 20)
