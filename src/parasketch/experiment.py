@@ -31,6 +31,8 @@ from parasketch.train.loop import train
 DEFAULT_PRESET = "small"
 DEV_CLUSTERS = 500
 """At most so many clusters are set aside for dev when none is given."""
+DRAWING = ("max_pairs", "template_dropout")
+"""The settings of the data that say how triples are drawn, not how the corpus is prepared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,11 +149,14 @@ def _set_dev_aside(corpus: Path, split: Path, seed: int) -> tuple[Path, Path]:
 
 
 def _take_note_of_corpus(run: Path, corpus: Path, config: Config) -> None:
-    """A run goes on with the corpus it began with, prepared in the same way, or not at all."""
+    """A run goes on with the corpus it began with, prepared in the same way, or not at all.
+
+    How triples are drawn from it may change, as a learning rate may.
+    """
     note = run / "corpus.json"
     content = {
         "sha256": sha256(corpus / MANIFEST if corpus.is_dir() else corpus),
-        "data": to_dict(config.data),
+        "data": {name: value for name, value in to_dict(config.data).items() if name not in DRAWING},
     }
     if checkpoints(run / "checkpoints") and note.exists() and json.loads(note.read_text("utf-8")) != content:
         raise UsageError(f"{run} holds a run on another corpus, or with other data settings: choose another --out")
