@@ -1,27 +1,31 @@
-"""Fit the settings of the choice among candidates on development data, and store them with the model.
+"""Fit how a model chooses among its candidates, and store it with the model.
 
-    python scripts/tune_rerank.py MODEL --data dev.jsonl.gz --write
+    python scripts/tune_rerank.py MODEL --clusters train.jsonl.gz --limit 2000 --check dev.jsonl.gz --write
 
-First the penalty on the input's own codes: the one whose plain outputs (the best sentence of the best sketch) have the
-highest iBLEU. Then the weights: candidates are generated once, their BLEU statistics are counted once, and a setting
-of the weights costs a few milliseconds, so thousands are tried: at random, then one weight at a time around the best.
-Half of the items are tuned on and the other half shows what is left of the gain; the stored weights are fitted
-to all. `--semantic MODEL --floor 0.8` only allows settings whose outputs stay that close to their inputs on average.
-BLEU hardly notices a lost number or name: `--fix lost=1` sets that weight instead of tuning it.
+Candidates are generated once, for one member of each cluster, and their BLEU statistics with the other members and with
+the input are counted once. A softmax over the scores of an input's candidates makes the expected statistics, and so the
+iBLEU of the whole set, a smooth function of the weights, which is climbed by its gradient. `--data` takes
+evaluation items in the place of clusters; `--check` shows what the weights are worth on others.
+
+Fluent sentences that say little earn iBLEU, too: `--semantic minilm --meaning 10` pays for closeness to the input.
+BLEU hardly notices a lost number or name: `--fix lost=2` sets that weight instead of fitting it. Fitted weights give
+the candidates of an input scores with a standard deviation of about 1: set weights and `diversity` have a scale.
 """
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from parasketch.config import from_dict, to_dict
 from parasketch.console import track
-from parasketch.data.corpora import EvalItem, read_eval
+from parasketch.data.corpora import EvalItem, read_clusters, read_eval
 from parasketch.evaluate.metrics import ibleu_from_sums
 from parasketch.evaluate.statistics import bleu_statistics
 from parasketch.files import write_text
@@ -33,12 +37,9 @@ from parasketch.generate.semantic import SentenceTransformersModel
 from parasketch.generate.settings import GenerateConfig, RerankWeights
 from parasketch.model.storage import CONFIG, load_model
 
-# Up to where each weight is searched; a candidate is judged by (log-)probabilities and by shares.
-LARGEST = {
-    "sketch": 2.0, "likelihood": 5.0, "cycle": 5.0, "difference": 10.0, "consensus": 20.0, "lost": 2.0,
-    "repeats": 2.0, "brevity": 5.0, "semantic": 10.0,
-}  # fmt: skip
 COPY = 1e9  # a copy is chosen when there is nothing else, as in `rerank`
+SET_BY_HAND = ("likeness", "semantic")
+"""Judgements that plain inputs do not have; their weights stay."""
 
 Floats = NDArray[np.float64]
 
@@ -71,12 +72,15 @@ class Table:
         return float(ibleu_from_sums(self.counts[np.arange(len(self.counts)), self.choose(weights)].sum(axis=0)))
 
     def cosine(self, weights: Floats) -> float:
-        """How close the chosen candidates are to their inputs, on average."""
+        """How close the chosen candidates are to their inputs, on average; 0 without a sentence encoder."""
         chosen = self.features[np.arange(len(self.features)), self.choose(weights)]
         return float(chosen[:, FEATURES.index("semantic")].mean())
 
-    def some(self, places: slice) -> "Table":
-        return Table(self.features[places], self.handicap[places], self.counts[places], self.finalists)
+    def line(self, start: Floats, weights: Floats) -> str:
+        return (
+            f"{len(self.counts)} items: iBLEU {self.ibleu(start):.2f} -> {self.ibleu(weights):.2f}, "
+            f"cosine {self.cosine(start):.3f} -> {self.cosine(weights):.3f}"
+        )
 
 
 def make_table(items: Sequence[EvalItem], judged: Sequence[Judged], finalists: int) -> Table:
@@ -94,69 +98,60 @@ def make_table(items: Sequence[EvalItem], judged: Sequence[Judged], finalists: i
     return Table(features, handicap, counts, finalists)
 
 
-def search(score: Callable[[Floats], float], start: Floats, names: Sequence[str], trials: int, seed: int) -> Floats:
-    """Weights with a high score: random ones, then steps of one weight at a time from the best; (F,).
+def fit(table: Table, start: Floats, fitted: Sequence[int], steps: int, meaning: float = 0.0) -> Floats:
+    """Weights (F,) that differ from the start in the fitted places only, with a high iBLEU + meaning * mean cosine."""
+    allowed = table.handicap == 0
+    centred = table.features - _mean(table.features, allowed)[:, None]
+    spread = centred[allowed].std(axis=0) + 1e-9
+    some = [place for place in fitted if spread[place] > 1e-6]  # what never differs cannot be weighed
+    inputs = torch.from_numpy(centred[:, :, some] / spread[some])
+    given = torch.from_numpy(centred @ np.where(np.isin(np.arange(len(start)), fitted), 0.0, start))
+    mask, counts = torch.from_numpy(allowed), torch.from_numpy(table.counts)
+    cosines = torch.from_numpy(table.features[:, :, FEATURES.index("semantic")])
+    direction = torch.from_numpy(start[some] * spread[some] + 0.01).requires_grad_()
+    sharpness = torch.zeros((), dtype=torch.float64, requires_grad=True)
 
-    Weights that are not named stay as they are at the start.
-    """
-    random = np.random.default_rng(seed)
-    largest = np.array([LARGEST[name] if name in names else 0.0 for name in FEATURES])
-    best, best_score = start, score(start)
-    for _ in range(trials):
-        found = largest * random.random(len(FEATURES)) ** 3 * (random.random(len(FEATURES)) > 0.2)
-        found = np.where(largest > 0, found, start)
-        if (value := score(found)) > best_score:
-            best, best_score = found, value
-    improved = True
-    while improved:
-        improved = False
-        for place in np.flatnonzero(largest):
-            for factor in (0.0, 0.5, 0.8, 0.9, 1.1, 1.25, 2.0):
-                found = best.copy()
-                found[place] = min(
-                    largest[place], factor * best[place] if best[place] else 0.05 * factor * largest[place]
-                )
-                if (value := score(found)) > best_score + 1e-6:
-                    best, best_score, improved = found, value, True
-    return best
+    def scores() -> torch.Tensor:
+        raw = inputs @ direction
+        return raw / raw[mask].std() + given
 
-
-def tune_penalty(load: Callable[[GenerateConfig], Paraphraser], config: GenerateConfig, items: Sequence[EvalItem],
-                 penalties: Sequence[float], batch_size: int) -> float:  # fmt: skip
-    """The own-code penalty with the best plain outputs."""
-    results = {}
-    inputs, references = [item.input for item in items], [item.references for item in items]
-    for penalty in penalties:
-        plain = load(replace(config, own_code_penalty=penalty))
-        outputs = [each[0].text for each in plain(inputs, rerank=False, batch_size=batch_size, show_progress=True)]
-        counts = [bleu_statistics(outputs, references), bleu_statistics(outputs, [[text] for text in inputs])]
-        results[penalty] = float(ibleu_from_sums(np.concatenate(counts, axis=1).sum(axis=0).astype(np.float64)))
-        print(f"own-code penalty {penalty:4}: plain iBLEU {results[penalty]:.2f}", flush=True)
-    return max(results, key=lambda penalty: results[penalty])
+    optimizer = torch.optim.Adam([direction, sharpness], lr=0.03)
+    for _ in track(range(steps), "fitting", steps):
+        chances = torch.softmax((scores() * sharpness.exp()).masked_fill(~mask, -torch.inf).nan_to_num(0.0), dim=1)
+        expected = torch.einsum("nm,nmc->c", chances * mask, counts)
+        loss = -(expected * torch.from_numpy(_gradient(expected.detach().numpy()))).sum()
+        loss = loss - meaning * (chances * cosines).sum() / len(chances)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    with torch.no_grad():
+        scale = float((inputs @ direction)[mask].std())
+    weights = start.copy()
+    weights[list(fitted)] = 0.0
+    weights[some] = direction.detach().numpy() / spread[some] / scale
+    return weights
 
 
-def tune_weights(
-    table: Table, config: GenerateConfig, names: Sequence[str], options: argparse.Namespace
-) -> RerankWeights:
-    # The stored weights must also serve those who have no sentence encoder: its opinion is only a floor here.
-    start = np.array([0.0 if name == "semantic" else getattr(config.weights, name) for name in FEATURES])
+def _mean(features: Floats, allowed: NDArray[np.bool_]) -> Floats:
+    """Mean features of each item's candidates, (N, F)."""
+    return np.asarray((features * allowed[..., None]).sum(axis=1) / np.maximum(allowed.sum(axis=1), 1)[:, None])
 
-    def fit(part: Table) -> Floats:
-        def score(weights: Floats) -> float:
-            enough = options.floor is None or part.cosine(weights) >= options.floor
-            return part.ibleu(weights) if enough else part.cosine(weights) - 1000
 
-        return search(score, start, names, options.trials, options.seed)
+def _gradient(sums: Floats) -> Floats:
+    """How iBLEU changes with each of the summed statistics, (20,)."""
+    steps = np.maximum(1.0, 1e-3 * np.abs(sums))
+    return np.asarray((ibleu_from_sums(sums + np.diag(steps)) - ibleu_from_sums(sums)) / steps)
 
-    one, other = table.some(slice(0, None, 2)), table.some(slice(1, None, 2))
-    half = fit(one)
-    print(f"tuned on one half: iBLEU {one.ibleu(start):.2f} -> {one.ibleu(half):.2f}", end=", ")
-    print(f"on the other half: {other.ibleu(start):.2f} -> {other.ibleu(half):.2f}")
-    best = fit(table)
-    cosine = f", cosine {table.cosine(best):.3f}" if options.semantic else ""
-    print(f"tuned on all: iBLEU {table.ibleu(start):.2f} -> {table.ibleu(best):.2f}{cosine}")
-    best *= start.sum() / max(best.sum(), 1e-9)  # only ratios matter to one output: keep the scale that diversity knows
-    return RerankWeights(**{name: round(float(weight), 4) for name, weight in zip(FEATURES, best, strict=True)})
+
+def items_of_clusters(path: str, limit: int, seed: int) -> list[EvalItem]:
+    """A random member of each of some random clusters as input, the others as references."""
+    choice = random.Random(seed)
+    clusters = [sentences for each in read_clusters(path) if len(sentences := list(dict.fromkeys(each.sentences))) > 1]
+    items = []
+    for sentences in choice.sample(clusters, min(limit, len(clusters))):
+        place = choice.randrange(len(sentences))
+        items.append(EvalItem(sentences[place], tuple(sentences[:place] + sentences[place + 1 :])))
+    return items
 
 
 def store(directory: Path, config: GenerateConfig) -> None:
@@ -168,39 +163,57 @@ def store(directory: Path, config: GenerateConfig) -> None:
 def main(arguments: Sequence[str] | None = None) -> GenerateConfig:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="name or directory of the model")
-    parser.add_argument("--data", required=True, help="evaluation items of the development set")
-    parser.add_argument("--limit", type=int, help="only the first so many items")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--clusters", help="clusters to make items of, as for training")
+    source.add_argument("--data", help="evaluation items")
+    parser.add_argument("--check", help="evaluation items that show what the weights are worth")
+    parser.add_argument("--limit", type=int, default=2000, help="at most so many items of each")
     parser.add_argument("--sketches", type=int, help="sketches tried for each input, to be stored as well")
-    parser.add_argument("--penalties", default="0,0.2,0.5,0.8", help="own-code penalties to compare")
-    parser.add_argument("--fix", action="append", default=[], metavar="NAME=WEIGHT", help="not tuned; may be repeated")
-    parser.add_argument("--trials", type=int, default=3000, help="random settings of the weights")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--own-code-penalty", type=float, help="to be stored as well")
+    parser.add_argument("--fix", action="append", default=[], metavar="NAME=WEIGHT", help="not fitted; may be repeated")
+    parser.add_argument("--semantic", help="a sentence-transformers model that judges meaning")
+    parser.add_argument(
+        "--meaning", type=float, default=0.0, help="points of iBLEU that a cosine of 1 to the input is worth"
+    )
+    parser.add_argument("--steps", type=int, default=300, help="of the climb")
+    parser.add_argument("--seed", type=int, default=0, help="which clusters")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--semantic", help="a sentence-transformers model that judges the candidates")
-    parser.add_argument("--floor", type=float, help="least mean cosine of output and input, with --semantic")
     parser.add_argument("--write", action="store_true", help="store the result in the model's config.json")
     options = parser.parse_args(arguments)
-    if options.floor is not None and not options.semantic:
-        parser.error("--floor needs --semantic")
-    items = list(read_eval(options.data))[: options.limit]
+    if options.meaning and not options.semantic:
+        parser.error("--meaning needs --semantic")
     directory = find_model(options.model)
     loaded = load_model(directory)
     config = from_dict(GenerateConfig, loaded.sections.get("generate", {}))
-    config = replace(config, sketches=options.sketches or config.sketches)
-    semantic = SentenceTransformersModel(options.semantic) if options.semantic else None
-
-    def load(settings: GenerateConfig) -> Paraphraser:
-        return Paraphraser.from_model(loaded.model, loaded.tokenizer, config=settings, semantic=semantic)
-
-    penalties = [float(part) for part in options.penalties.split(",")]
-    config = replace(config, own_code_penalty=tune_penalty(load, config, items, penalties, options.batch_size))
-    inputs = [item.input for item in items]
-    judged = load(config).candidates(inputs, batch_size=options.batch_size, show_progress=True)
+    if options.sketches is not None:
+        config = replace(config, sketches=options.sketches)
+    if options.own_code_penalty is not None:
+        config = replace(config, own_code_penalty=options.own_code_penalty)
     fixed = {name: float(value) for name, _, value in (setting.partition("=") for setting in options.fix)}
     config = replace(config, weights=replace(config.weights, **fixed))
-    names = [name for name in FEATURES if name not in ("semantic", *fixed)]
-    weights = tune_weights(make_table(items, judged, config.finalists), config, names, options)
-    config = replace(config, weights=replace(weights, semantic=config.weights.semantic))
+    semantic = SentenceTransformersModel(options.semantic) if options.semantic else None
+    paraphraser = Paraphraser.from_model(loaded.model, loaded.tokenizer, config=config, semantic=semantic)
+
+    def table_of(items: Sequence[EvalItem]) -> Table:
+        inputs = [item.input for item in items]
+        judged = paraphraser.candidates(inputs, batch_size=options.batch_size, show_progress=True)
+        return make_table(items, judged, config.finalists)
+
+    if options.clusters:
+        items = items_of_clusters(options.clusters, options.limit, options.seed)
+    else:
+        items = list(read_eval(options.data))[: options.limit]
+    start = np.array([0.0 if name in SET_BY_HAND else getattr(config.weights, name) for name in FEATURES])
+    fitted = [place for place, name in enumerate(FEATURES) if name not in (*SET_BY_HAND, *fixed)]
+    table = table_of(items)
+    weights = fit(table, start, fitted, options.steps, options.meaning)
+    # The stored weights serve those who have no sentence encoder: here its opinion only guides the fit.
+    print(f"fitted on {table.line(start, weights)}")
+    if options.check:
+        print(f"on other {table_of(list(read_eval(options.check))[: options.limit]).line(start, weights)}")
+    named = {name: round(float(weight), 4) for name, weight in zip(FEATURES, weights, strict=True)}
+    kept = {name: getattr(config.weights, name) for name in SET_BY_HAND}
+    config = replace(config, weights=RerankWeights(**named | kept))
     print(json.dumps(to_dict(config), indent=1))
     if options.write:
         store(directory, config)

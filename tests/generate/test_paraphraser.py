@@ -1,6 +1,7 @@
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from parasketch.errors import ModelError, UsageError
 from parasketch.generate.candidates import FEATURES
 from parasketch.generate.inputs import problem_with
+from parasketch.generate.likeness import likeness
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.results import Paraphrase, Sketch
 from parasketch.generate.settings import GenerateConfig, RerankWeights
@@ -71,9 +73,21 @@ def test_results_do_not_depend_on_batch_size_order_or_neighbours(
 def test_an_exemplar_decides_the_sketch(paraphraser: Paraphraser) -> None:
     sketch = paraphraser.sketch(EXEMPLAR)
     assert [each.sketch for each in paraphraser(TEXT, like=EXEMPLAR, n=3)] == [sketch] * 3
-    assert_same(paraphraser(TEXT, like=EXEMPLAR, n=3), paraphraser(TEXT, sketch=sketch, n=3))
     own = paraphraser([TEXT, TEXT], like=[EXEMPLAR, "a horse"])
     assert [each[0].sketch for each in own] == [sketch, paraphraser.sketch("a horse")]
+
+
+def test_among_sentences_of_its_sketch_the_exemplar_prefers_its_own_form(model: HRQVAE, tokenizer: Tokenizer) -> None:
+    likenesses = {}
+    for weight in (0.0, 1000.0):
+        config = GenerateConfig(max_tokens=12, weights=replace(RerankWeights(), likeness=weight))
+        paraphraser = Paraphraser.from_model(model, tokenizer, config=config)
+        chosen = paraphraser(SENTENCES[::7], like=EXEMPLAR)
+        likenesses[weight] = likeness(EXEMPLAR, [each[0].text for each in chosen]).mean()
+        if not weight:
+            by_sketch = paraphraser(SENTENCES[::7], sketch=paraphraser.sketch(EXEMPLAR))
+            assert [each[0].text for each in chosen] == [each[0].text for each in by_sketch]
+    assert likenesses[1000.0] > likenesses[0.0]
 
 
 def test_relatives_of_the_exemplars_sketch_help_out(paraphraser: Paraphraser) -> None:
@@ -161,9 +175,7 @@ def test_a_sentence_encoder_joins_the_choice(model: HRQVAE, tokenizer: Tokenizer
             angles = np.array([0.1 * min(len(text), 15) for text in texts])
             return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
-    weights = RerankWeights(
-        sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, repeats=0, brevity=0, semantic=1
-    )
+    weights = RerankWeights(**dict.fromkeys(FEATURES, 0.0) | {"semantic": 1.0})
     config = GenerateConfig(max_tokens=12, weights=weights, finalists=1000)
     judged = Paraphraser.from_model(model, tokenizer, config=config, semantic=Encoder())
     [best] = judged(TEXT)

@@ -1,4 +1,3 @@
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +10,7 @@ from parasketch.generate.settings import RerankWeights
 from parasketch.generate.tokens import Hypothesis
 
 SOURCE = "How heavy is a moose in 2019?"
-NOTHING = RerankWeights(
-    sketch=0, likelihood=0, cycle=0, difference=0, consensus=0, lost=0, repeats=0, brevity=0, semantic=0
-)
+NOTHING = RerankWeights(**dict.fromkeys(FEATURES, 0.0))
 
 
 def candidates(*texts: str, log_probs: dict[str, float] | None = None, attempt: int = 0) -> CandidateSet:
@@ -33,11 +30,9 @@ def texts_of(judged: Judged, weights: RerankWeights, n: int = 1, diversity: floa
     return [candidate.text for candidate, _ in choose(judged, weights, n=n, diversity=diversity)]
 
 
-def test_the_same_sentence_counts_once_with_the_sum_of_its_probabilities() -> None:
+def test_the_same_sentence_counts_once() -> None:
     found = candidates("what does it weigh", "What does it weigh?", "the weight")
     assert [candidate.text for candidate in found.candidates] == ["what does it weigh", "the weight"]
-    expected = math.log(math.exp(0 - 5 / 5) + math.exp(-1 - 5 / 5))
-    assert found.candidates[0].support == pytest.approx(expected)
     assert found.candidates[0].sketch == Sketch(0)
 
 
@@ -46,13 +41,21 @@ def test_features_by_hand() -> None:
     judged = judge(found)
     assert column(judged, "sketch") == [0, -1, -2]
     assert column(judged, "likelihood") == [-1, -2, -1]  # per token, the end included
-    assert column(judged, "difference") == pytest.approx([0, 1 - 2 / 10 / 4, 1 - 2 / 10 / 4])
+    assert column(judged, "kept_1") == pytest.approx([1, 1 / 8, 1 / 8])  # "a", of seven words and a mark
+    assert column(judged, "kept_2") == pytest.approx([1, 0, 0])
+    assert column(judged, "agree_1") == pytest.approx([(1 + 1) / 8 / 2, (1 + 1) / 2 / 2, (1 + 1) / 2 / 2])
+    assert column(judged, "agree_2") == [0, 0, 0]
+    lengths = np.log(np.array([7, 2, 2]) / (11 / 3))
+    assert column(judged, "length") == pytest.approx(lengths)
+    assert column(judged, "odd_length") == pytest.approx(-abs(lengths))
     assert column(judged, "lost") == [0, -1, -1]
-    weights = np.exp([0 - 1, -1 - 2, -2 - 1])  # of the copy, "a b" and "a c"
-    between, to_copy = (1 / 2 + 0) / 2, 2 / 10 / 4
-    expected = (weights[0] * to_copy + weights[2] * between) / (weights[0] + weights[2])
-    assert column(judged, "consensus")[1] == pytest.approx(expected)
-    assert column(judged, "cycle") == [0, 0, 0]
+    assert column(judged, "cycle") == column(judged, "likeness") == [0, 0, 0]
+
+
+def test_likeness_is_judged_where_there_is_an_exemplar() -> None:
+    found = candidates("what does it weigh", "what did they weigh")
+    found.exemplar = "how did they eat"
+    assert column(judge(found), "likeness") == pytest.approx([1 - 3 / 4, 1 - 1 / 4])
 
 
 def test_each_weight_alone_decides() -> None:
@@ -64,16 +67,18 @@ def test_each_weight_alone_decides() -> None:
         "sketch": "b b",
         "likelihood": "how heavy a",
         "cycle": "how heavy a",
-        "difference": "b b",
+        "kept_1": "how heavy is a 2019",
         "lost": "how heavy is a 2019",
         "repeats": "how heavy is a 2019",  # "b b" says a word twice
-        "brevity": "how heavy is a 2019",
+        "length": "how heavy is a 2019",
+        "odd_length": "how heavy a",
         "semantic": "how heavy is a 2019",
     }
 
     for name, text in best.items():
         assert texts_of(judged, replace(NOTHING, **{name: 1.0})) == [text]
-    assert texts_of(judged, replace(NOTHING, consensus=1.0)) != ["b b"]
+    assert texts_of(judged, replace(NOTHING, agree_1=1.0)) == ["how heavy a"]
+    assert texts_of(judged, replace(NOTHING, kept_1=-1.0)) == ["b b"]
 
 
 def test_a_copy_is_chosen_last_and_marked() -> None:

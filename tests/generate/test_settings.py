@@ -27,8 +27,7 @@ def test_settings_that_cannot_be(values: dict[str, object], message: str) -> Non
 
 def test_there_is_a_weight_for_every_feature() -> None:
     assert set(to_dict(RerankWeights())) == set(FEATURES)
-    weights = RerankWeights(
-        sketch=1, likelihood=2, cycle=3, difference=4, consensus=5, lost=6, repeats=7, brevity=8, semantic=9
-    )
-    assert weight_vector(weights).tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
-    assert weight_vector(weights, without=COSTLY).tolist() == [1, 2, 0, 4, 5, 6, 7, 8, 0]
+    weights = RerankWeights(**{name: float(place) for place, name in enumerate(FEATURES, 1)})
+    assert weight_vector(weights).tolist() == list(range(1, len(FEATURES) + 1))
+    without = weight_vector(weights, without=COSTLY)
+    assert [name for name, weight in zip(FEATURES, without, strict=True) if not weight] == list(COSTLY)

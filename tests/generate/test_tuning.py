@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,20 +51,50 @@ def test_a_tables_ibleu_is_that_of_real_outputs(
         assert table.ibleu(values) == pytest.approx(expected)
 
 
-def test_the_search_finds_a_better_setting(tune: ModuleType) -> None:
-    wanted = np.array([0.5, 2.0, 0.0, 4.0, 8.0, 1.0, 0.3, 2.0, 0.0])
+def planted(tune: ModuleType, items: int = 40, candidates: int = 6) -> tuple[Any, int]:
+    """Candidates of which one feature tells the right one, another the one whose meaning is closest."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(items, candidates, len(FEATURES)))
+    right, close = random.integers(candidates, size=(2, items))
+    features[:, :, FEATURES.index("semantic")] = np.eye(candidates)[close]
+    features[:, :, FEATURES.index("cycle")] += 5 * np.eye(candidates)[right]
+    features[:, :, FEATURES.index("agree_1")] += 5 * np.eye(candidates)[close]
+    counts = np.tile([8, 8, 2, 1, 1, 1, 8, 7, 6, 5] * 2, (items, candidates, 1)).astype(np.float64)
+    counts[np.arange(items), right, 2:6] = [8, 7, 6, 5]  # equal to a reference; all are as far from the input
+    return tune.Table(features, np.zeros((items, candidates)), counts, 100), right
 
-    def score(weights: np.ndarray) -> float:
-        return -float(np.abs(weights - wanted).sum())
 
-    names = [name for name in FEATURES if name not in ("cycle", "semantic")]
-    start = np.where([name in names for name in FEATURES], 1.0, 0.0)
-    start[FEATURES.index("lost")] = 0.7
-    names.remove("lost")
-    found = tune.search(score, start, names, trials=200, seed=0)
-    assert score(found) > 0.2 * score(start)
-    assert found[FEATURES.index("cycle")] == found[FEATURES.index("semantic")] == 0
-    assert found[FEATURES.index("lost")] == 0.7
+def test_the_fit_finds_what_tells_the_right_candidate(tune: ModuleType) -> None:
+    table, right = planted(tune)
+    start = np.ones(len(FEATURES))
+    fitted = [place for place, name in enumerate(FEATURES) if name not in ("lost", "semantic")]
+    start[FEATURES.index("semantic")], start[FEATURES.index("lost")] = 0.0, 0.2
+    weights = tune.fit(table, start, fitted, steps=150)
+    assert (table.choose(weights) == right).mean() > 0.9 > (table.choose(start) == right).mean()
+    assert weights[FEATURES.index("lost")] == 0.2
+    assert weights[FEATURES.index("semantic")] == 0.0
+    without_rest = [place for place in range(len(FEATURES)) if place not in fitted]
+    own = table.features @ np.where(np.isin(np.arange(len(FEATURES)), without_rest), 0.0, weights)
+    assert (own - own.mean(axis=1, keepdims=True)).std() == pytest.approx(1, rel=0.05)
+
+
+def test_meaning_can_be_paid_for(tune: ModuleType) -> None:
+    table, _ = planted(tune)
+    start = np.zeros(len(FEATURES))
+    fitted = [FEATURES.index("cycle"), FEATURES.index("agree_1")]
+    greedy, close = tune.fit(table, start, fitted, 150), tune.fit(table, start, fitted, 150, meaning=1000.0)
+    assert table.cosine(close) > table.cosine(greedy) + 0.3
+    assert table.ibleu(close) < table.ibleu(greedy)
+
+
+def test_items_of_clusters_have_the_other_members_as_references(tune: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    clusters = [["a b", "c d", "e f"], ["alone"], ["g", "g", "h"]]
+    path.write_text("".join(json.dumps({"sentences": each}) + "\n" for each in clusters))
+    items = tune.items_of_clusters(str(path), 10, seed=0)
+    assert sorted(sorted([item.input, *item.references]) for item in items) == [["a b", "c d", "e f"], ["g", "h"]]
+    assert tune.items_of_clusters(str(path), 10, seed=0) == items
+    assert len(tune.items_of_clusters(str(path), 1, seed=0)) == 1
 
 
 def test_the_result_is_stored_with_the_model(
@@ -78,10 +109,12 @@ def test_the_result_is_stored_with_the_model(
         str(tmp_path / "model"),
         "--data",
         str(data),
-        "--trials",
+        "--check",
+        str(data),
+        "--steps",
         "20",
-        "--penalties",
-        "0,0.5",
+        "--own-code-penalty",
+        "0.5",
         "--sketches",
         "3",
     ]
@@ -91,4 +124,4 @@ def test_the_result_is_stored_with_the_model(
     assert after["generate"]["weights"] == {name: getattr(tuned.weights, name) for name in FEATURES}
     assert (tuned.sketches, tuned.beam, tuned.weights.semantic) == (3, 2, config.weights.semantic)
     assert Paraphraser.from_pretrained(tmp_path / "model")("where do whales live?")
-    assert replace(tuned, weights=config.weights, own_code_penalty=0.2) == replace(config, sketches=3)
+    assert replace(tuned, weights=config.weights) == replace(config, sketches=3, own_code_penalty=0.5)

@@ -25,6 +25,9 @@ class FakeParaphraser:
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
 
+    def sketch(self, texts: Sequence[str], /) -> list[tuple[str]]:
+        return [(text,) for text in texts]
+
     def __call__(self, texts: Sequence[str], /, **asked: Any) -> list[list[Text]]:
         self.calls.append(asked)
         return [[Text(f"{text} {rank}") for rank in range(min(asked["n"], 2))] for text in texts]
@@ -41,7 +44,15 @@ def asked(system: HrqVae) -> dict[str, Any]:
 
 def test_predicted_sketches_need_no_exemplars(model: HrqVae) -> None:
     assert model.generate(["a", "b"], 2, [["r"], ["s"]]) == [["a 0", "a 1"], ["b 0", "b 1"]]
-    expected = {"n": 2, "like": None, "depth": None, "rerank": True, "batch_size": 8, "seed": 5, "show_progress": True}
+    expected = {
+        "n": 2,
+        "sketch": None,
+        "depth": None,
+        "rerank": True,
+        "batch_size": 8,
+        "seed": 5,
+        "show_progress": True,
+    }
     assert asked(model) == expected
 
 
@@ -51,16 +62,16 @@ def test_too_few_candidates_are_filled_up_with_the_last(model: HrqVae) -> None:
 
 def test_oracle_and_own_sketch_differ_in_their_exemplars(model: HrqVae) -> None:
     Oracle.like(model, cut=2).generate(["a", "b"], 1, [["r", "x"], ["s"]])
-    assert (asked(model)["like"], asked(model)["depth"], asked(model)["seed"]) == (["r", "s"], 2, 5)
+    assert (asked(model)["sketch"], asked(model)["depth"], asked(model)["seed"]) == ([("r",), ("s",)], 2, 5)
     OwnSketch.like(model).generate(["a", "b"])
-    assert (asked(model)["like"], asked(model)["depth"]) == (["a", "b"], None)
+    assert (asked(model)["sketch"], asked(model)["depth"]) == ([("a",), ("b",)], None)
     with pytest.raises(UsageError, match="needs references"):
         Oracle.like(model).generate(["a"])
 
 
 def test_plain_means_without_reranking(model: HrqVae) -> None:
     Plain.like(model).generate(["a"], 2)
-    assert (asked(model)["rerank"], asked(model)["like"], asked(model)["n"]) == (False, None, 2)
+    assert (asked(model)["rerank"], asked(model)["sketch"], asked(model)["n"]) == (False, None, 2)
 
 
 def test_training_is_done_elsewhere(model: HrqVae) -> None:

@@ -1,23 +1,28 @@
 """The candidates for one input: the different sentences that its sketches led to, and what can be said of each.
 
-The same sentence often comes from several sketches. It counts once, under the sketch it was found with first, and its
-probability is the sum over all of them.
+The same sentence often comes from several sketches. It counts once, under the sketch it was found with first.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from parasketch.generate.facts import count_repeats, lost_facts
-from parasketch.generate.overlap import overlap_matrix
+from parasketch.generate.likeness import likeness
+from parasketch.generate.overlap import ORDERS, Overlaps
 from parasketch.generate.results import Sketch
 from parasketch.generate.tokens import Hypothesis
 from parasketch.text.normalise import normalise
 
-FEATURES = ("sketch", "likelihood", "cycle", "difference", "consensus", "lost", "repeats", "brevity", "semantic")
+FEATURES = (
+    *("sketch", "likelihood", "cycle"),
+    *(f"agree_{order}" for order in range(1, ORDERS + 1)),
+    *(f"kept_{order}" for order in range(1, ORDERS + 1)),
+    *("length", "odd_length", "lost", "repeats", "likeness", "semantic"),
+)
 """The columns of a feature matrix, named as the weights are."""
 
 
@@ -32,8 +37,6 @@ class Candidate:
     sketch_log_prob: float
     likelihood: float
     """log p per token."""
-    support: float
-    """log of its weight among the candidates, summed over the sketches that lead to it."""
     attempt: int
     """0 for candidates of the sketches that were asked for, more for those found by widening the search."""
     is_copy: bool
@@ -49,36 +52,32 @@ class CandidateSet:
     """All candidates for one input, in the order they were found."""
 
     source: str
+    exemplar: str | None = None
+    """The sentence whose form they should have, where one is given."""
     keep_repeats: bool = False
     candidates: list[Candidate] = field(default_factory=list)
-    _by_text: dict[str, Candidate] = field(default_factory=dict)
+    _texts: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._same = normalise(self.source)
 
     def add(self, text: str, hypothesis: Hypothesis, sketch: Sketch, sketch_log_prob: float, attempt: int) -> None:
-        """Add what a sketch led to; an empty text is dropped, a text seen before adds to its support."""
+        """Add what a sketch led to, unless it is empty or was found before."""
         key = normalise(text)
-        if not key:
+        if not key or (key in self._texts and not self.keep_repeats):
             return
-        likelihood = hypothesis.log_prob / (len(hypothesis.tokens) + 1)
-        support = sketch_log_prob + likelihood
-        if (known := self._by_text.get(key)) is not None and not self.keep_repeats:
-            if known.attempt == attempt:  # a wider search finds the same sketches again
-                known.support = float(np.logaddexp(known.support, support))
-            return
-        self._by_text[key] = Candidate(
+        self._texts.add(key)
+        candidate = Candidate(
             text=text,
             tokens=hypothesis.tokens,
             sketch=sketch,
             sketch_log_prob=sketch_log_prob,
-            likelihood=likelihood,
-            support=support,
+            likelihood=hypothesis.log_prob / (len(hypothesis.tokens) + 1),
             attempt=attempt,
             is_copy=key == self._same,
             lost=lost_facts(self.source, text),
         )
-        self.candidates.append(self._by_text[key])
+        self.candidates.append(candidate)
 
     @property
     def num_different(self) -> int:
@@ -114,32 +113,38 @@ class Judged:
 def judge(found: CandidateSet) -> Judged:
     """The features that need no model."""
     candidates = found.candidates
-    overlap = overlap_matrix([found.source, *(candidate.text for candidate in candidates)])
-    difference, among = 1 - overlap[0, 1:], overlap[1:, 1:]
+    texts = [candidate.text for candidate in candidates]
+    overlaps = Overlaps.among([found.source, *texts])
+    length = _length(texts)
     columns: dict[str, ArrayLike] = {
         "sketch": [candidate.sketch_log_prob for candidate in candidates],
         "likelihood": [candidate.likelihood for candidate in candidates],
-        "difference": difference,
-        "consensus": _consensus(among, np.array([candidate.support for candidate in candidates])),
+        "length": length,
+        "odd_length": -np.abs(length),
         "lost": [-len(candidate.lost) for candidate in candidates],
-        "repeats": [-count_repeats(found.source, candidate.text) for candidate in candidates],
-        "brevity": [-_brevity(found.source, candidate.text) for candidate in candidates],
+        "repeats": [-count_repeats(found.source, text) for text in texts],
     }
+    for order, (matches, sizes) in enumerate(zip(overlaps.matches, overlaps.sizes, strict=True), 1):
+        columns[f"agree_{order}"] = _agreement(matches[1:, 1:], sizes[1:])
+        columns[f"kept_{order}"] = matches[0, 1:] / max(1.0, sizes[0])
+    if found.exemplar is not None:
+        columns["likeness"] = likeness(found.exemplar, texts)
     features = np.zeros((len(candidates), len(FEATURES)))
     for name, column in columns.items():
         features[:, FEATURES.index(name)] = np.asarray(column)
-    return Judged(found.source, candidates, features, among)
+    return Judged(found.source, candidates, features, overlaps.f1()[1:, 1:])
 
 
-def _brevity(source: str, text: str) -> float:
-    """How much shorter in words a text is than the source, 0 (not shorter) to 1."""
-    return max(0.0, 1 - len(text.split()) / max(1, len(source.split())))
+def _length(texts: Sequence[str]) -> NDArray[np.float64]:
+    """log of the length of each text in words over their mean length, (m,)."""
+    lengths = np.array([max(1, len(text.split())) for text in texts], dtype=np.float64)
+    return np.log(lengths / lengths.mean()) if len(lengths) else lengths
 
 
-def _consensus(overlap: NDArray[np.float64], support: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean overlap of each candidate with the others, weighted by their probability, (m,): minimum Bayes risk."""
-    if len(support) < 2:
-        return np.zeros(len(support))
-    weights = np.exp(support - support.max())
-    others = weights.sum() - weights
-    return np.asarray((overlap @ weights - weights) / np.maximum(others, 1e-12))
+def _agreement(matches: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of a candidate's n-grams that another candidate has, mean over the others, (m,).
+
+    A minimum Bayes risk by parts: what many sketches lead to is likely to be said by people too.
+    """
+    others = max(1, len(sizes) - 1)
+    return np.asarray((matches.sum(axis=1) - sizes) / np.maximum(sizes, 1) / others)

@@ -37,7 +37,7 @@ MOST_ROWS = 1024
 MOST_TEXTS = 256
 """Texts that are encoded together."""
 _ATTEMPTS = 3
-_WIDENING = 4  # times as many sketches at each further attempt
+_WIDENING = 4  # times as many sketches at each further attempt, or as wide a beam for a single one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,9 @@ class Request:
     text: PreparedText
     prefix: Sketch
     """The first codes that its sketches must have; empty for any."""
-    relatives: bool
-    """Whether sketches that share only a part of the prefix may help out when there are too few candidates."""
+    exemplar: str | None = None
+    """The sentence that the prefix is the sketch of: other sentences with its sketch are compared with it, and sketches
+    that share only a part of the prefix may help out when there are too few candidates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +150,10 @@ class Engine:
 
     def _find(self, batch: _Batch, wishes: Wishes) -> list[CandidateSet]:
         """Candidates for each request; those with too few different ones are searched again, more widely."""
-        found = [CandidateSet(request.text.text, keep_repeats=not wishes.rerank) for request in batch.requests]
+        found = [
+            CandidateSet(request.text.text, request.exemplar, keep_repeats=not wishes.rerank)
+            for request in batch.requests
+        ]
         missing = list(range(len(found)))
         for attempt in range(_ATTEMPTS if wishes.rerank else 1):
             groups = self._groups(batch, missing, wishes, attempt)
@@ -178,18 +182,23 @@ class Engine:
             sketches = [(Sketch(path), p) for path, p in zip(codes.tolist(), log_probs.tolist(), strict=True)]
             sketches = [(sketch, p) for sketch, p in sketches if math.isfinite(p)]
             spare = 1 if wishes.n > 1 else 0
-            width = max(self.config.beam, math.ceil(wishes.n / len(sketches)) + spare) * 2**attempt
+            width = max(self._beam(len(sketches), wishes), math.ceil(wishes.n / len(sketches)) + spare) * 2**attempt
             groups += [_Group(place, sketch, p, width) for sketch, p in sketches]
         return groups
 
     def _prefix(self, request: Request, attempt: int) -> Sketch:
         """The fixed codes; at further attempts a code less each time, if relatives may help out."""
-        return Sketch(request.prefix[: max(0, len(request.prefix) - attempt)]) if request.relatives else request.prefix
+        return Sketch(request.prefix[: max(0, len(request.prefix) - attempt)]) if request.exemplar else request.prefix
 
     def _sketch_count(self, wishes: Wishes, attempt: int) -> int:
         count = max(self.config.sketches, wishes.n) if wishes.rerank else wishes.n
         paths: int = self.model.config.codes ** self._depth(wishes)
         return int(min(count * _WIDENING**attempt, paths))
+
+    def _beam(self, sketches: int, wishes: Wishes) -> int:
+        """Where the caller left few sketches to try, each is searched more widely, to have a choice all the same."""
+        times = min(_WIDENING, self.config.sketches // sketches) if wishes.rerank else 1
+        return self.config.beam * max(1, times)
 
     def _depth(self, wishes: Wishes) -> int:
         return self.depth if wishes.depth is None else wishes.depth

@@ -1,13 +1,13 @@
-"""How much wording sentences share: one measure for difference, consensus and diversity.
+"""How much wording sentences share: one count of n-grams for agreement, difference and diversity.
 
-The overlap of two sentences is the mean, over n-grams of order 1 to 4, of the F1 of their clipped n-gram matches: 1 for
-the same words in the same order, 0 when no word is shared. The k-th occurrence of an n-gram is a feature of its own, so
-that clipped counts of all pairs are one product of a 0/1 matrix with itself.
+The k-th occurrence of an n-gram is a feature of its own, so that clipped counts of all pairs of sentences are one
+product of a 0/1 matrix with itself.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +15,49 @@ from numpy.typing import NDArray
 ORDERS = 4
 _WORD = re.compile(r"\w+|[^\w\s]")
 
+Floats = NDArray[np.float64]
 
-def overlap_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
+
+@dataclass(frozen=True)
+class Overlaps:
+    """The n-grams of order 1 to 4 that m sentences share."""
+
+    matches: Floats
+    """(4, m, m), clipped matches of every two"""
+    sizes: Floats
+    """(4, m), how many n-grams each has"""
+
+    @classmethod
+    def among(cls, texts: Sequence[str]) -> "Overlaps":
+        """Count them; words are compared without casing, punctuation marks are words."""
+        sentences = [_WORD.findall(text.casefold()) for text in texts]
+        counts = [_matches(sentences, order) for order in range(1, ORDERS + 1)]
+        return cls(np.stack([matches for matches, _ in counts]), np.stack([sizes for _, sizes in counts]))
+
+    def f1(self) -> Floats:
+        """The overlap of every two, (m, m): the mean F1 of their n-grams of all orders; 1 on the diagonal.
+
+        It is 1 for the same words in the same order and 0 when no word is shared.
+        """
+        both = self.sizes[:, :, None] + self.sizes[:, None]
+        orders = (both > 0).sum(axis=0)  # sentences too short for an order are compared by the lower ones
+        overlap = (2 * self.matches / np.maximum(both, 1)).sum(axis=0) / np.maximum(orders, 1)
+        np.fill_diagonal(overlap, 1.0)
+        return np.asarray(overlap)
+
+
+def overlap_matrix(texts: Sequence[str]) -> Floats:
     """The overlap of every two texts, (m, m); 1 on the diagonal."""
-    sentences = [_WORD.findall(text.casefold()) for text in texts]
-    total = np.zeros((len(texts), len(texts)))
-    orders = np.zeros_like(total)
-    for order in range(1, ORDERS + 1):
-        grams = [zip(*(words[start:] for start in range(order)), strict=False) for words in sentences]
-        matches, sizes = _matches([list(sentence) for sentence in grams])
-        both = sizes[:, None] + sizes[None]
-        total += 2 * matches / np.maximum(both, 1)
-        orders += both > 0  # sentences too short for this order are compared by the lower ones
-    overlap = total / np.maximum(orders, 1)
-    np.fill_diagonal(overlap, 1.0)
-    return overlap
+    return Overlaps.among(texts).f1()
 
 
-def _matches(sentences: list[list[tuple[str, ...]]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Clipped matches of every two lists of n-grams, (m, m), and how many n-grams each has, (m,)."""
+def _matches(sentences: Sequence[Sequence[str]], order: int) -> tuple[Floats, Floats]:
+    """Clipped matches of the n-grams of every two sentences, (m, m), and how many n-grams each has, (m,)."""
     numbers: dict[tuple[tuple[str, ...], int], int] = {}
     rows, columns = [], []
-    for row, grams in enumerate(sentences):
+    for row, words in enumerate(sentences):
         seen: Counter[tuple[str, ...]] = Counter()
-        for gram in grams:
+        for gram in zip(*(words[start:] for start in range(order)), strict=False):
             rows.append(row)
             columns.append(numbers.setdefault((gram, seen[gram]), len(numbers)))
             seen[gram] += 1

@@ -41,16 +41,17 @@ def assign(
     prepared = _prepare(chosen, texts)
     for engine in dict.fromkeys(chosen):
         _check_depth(engine, depth)
+    exemplars: list[str] | list[None] = [None] * len(texts)
     if like is not None:
-        exemplars = _one_each([like] * len(texts) if isinstance(like, str) else list(like), texts, "exemplar")
-        prefixes = sketches_of(chosen, exemplars)
+        exemplars = given = _one_each([like] * len(texts) if isinstance(like, str) else list(like), texts, "exemplar")
+        prefixes = sketches_of(chosen, given)
     else:
         prefixes = [Sketch(each) for each in _one_each(_sketches(sketch, len(texts)), texts, "sketch")]
         for engine, prefix in zip(chosen, prefixes, strict=True):
             _check_sketch(engine, prefix)
     return [
-        (engine, Request(text=text, prefix=prefix, relatives=like is not None))
-        for engine, text, prefix in zip(chosen, prepared, prefixes, strict=True)
+        (engine, Request(text=text, prefix=prefix, exemplar=exemplar))
+        for engine, text, prefix, exemplar in zip(chosen, prepared, prefixes, exemplars, strict=True)
     ]
 
 

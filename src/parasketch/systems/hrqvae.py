@@ -37,14 +37,18 @@ class Generator(Protocol):
         /,
         *,
         n: int,
-        like: Sequence[str] | None,
+        sketch: Sequence[Sequence[int]] | None,
         depth: int | None,
         rerank: bool,
         batch_size: int,
         seed: int,
         show_progress: bool,
     ) -> Sequence[Sequence[GeneratedText]]:
-        """Paraphrase texts, each by the predicted sketch or by that of its exemplar in `like`."""
+        """Paraphrase texts, each by the predicted sketch or by the one given."""
+        ...
+
+    def sketch(self, texts: Sequence[str], /) -> Sequence[Sequence[int]]:
+        """The sketch that each text has itself."""
         ...
 
 
@@ -97,10 +101,12 @@ class HrqVae(System):
         self, inputs: Sequence[str], n: int = 1, references: Sequence[Sequence[str]] | None = None
     ) -> list[list[str]]:
         """Paraphrase; an item for which fewer than `n` different candidates are found repeats its last one."""
+        # The sketch alone, not `like=`, which would also compare the wording with the exemplar's.
+        exemplars = self._exemplars(inputs, references)
         found = self._generator(
             inputs,
             n=n,
-            like=self._exemplars(inputs, references),
+            sketch=None if exemplars is None else self._generator.sketch(exemplars),
             depth=self._cut,
             rerank=self.rerank,
             batch_size=self._batch_size,
