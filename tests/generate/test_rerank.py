@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -30,9 +31,11 @@ def texts_of(judged: Judged, weights: RerankWeights, n: int = 1, diversity: floa
     return [candidate.text for candidate, _ in choose(judged, weights, n=n, diversity=diversity)]
 
 
-def test_the_same_sentence_counts_once() -> None:
+def test_the_same_sentence_counts_once_with_the_sum_of_its_probabilities() -> None:
     found = candidates("what does it weigh", "What does it weigh?", "the weight")
     assert [candidate.text for candidate in found.candidates] == ["what does it weigh", "the weight"]
+    expected = math.log(math.exp(0 - 5 / 5) + math.exp(-1 - 5 / 5))
+    assert found.candidates[0].support == pytest.approx(expected)
     assert found.candidates[0].sketch == Sketch(0)
 
 
@@ -43,8 +46,11 @@ def test_features_by_hand() -> None:
     assert column(judged, "likelihood") == [-1, -2, -1]  # per token, the end included
     assert column(judged, "kept_1") == pytest.approx([1, 1 / 8, 1 / 8])  # "a", of seven words and a mark
     assert column(judged, "kept_2") == pytest.approx([1, 0, 0])
-    assert column(judged, "agree_1") == pytest.approx([(1 + 1) / 8 / 2, (1 + 1) / 2 / 2, (1 + 1) / 2 / 2])
-    assert column(judged, "agree_2") == [0, 0, 0]
+    assert column(judged, "difference") == pytest.approx([0, 1 - 2 / 10 / 4, 1 - 2 / 10 / 4])
+    weights = np.exp([0 - 1, -1 - 2, -2 - 1])  # of the copy, "a b" and "a c"
+    between, to_copy = (1 / 2 + 0) / 2, 2 / 10 / 4
+    expected = (weights[0] * to_copy + weights[2] * between) / (weights[0] + weights[2])
+    assert column(judged, "consensus")[1] == pytest.approx(expected)
     lengths = np.log(np.array([7, 2, 2]) / (11 / 3))
     assert column(judged, "length") == pytest.approx(lengths)
     assert column(judged, "odd_length") == pytest.approx(-abs(lengths))
@@ -67,7 +73,9 @@ def test_each_weight_alone_decides() -> None:
         "sketch": "b b",
         "likelihood": "how heavy a",
         "cycle": "how heavy a",
+        "difference": "b b",
         "kept_1": "how heavy is a 2019",
+        "brevity": "how heavy is a 2019",
         "lost": "how heavy is a 2019",
         "repeats": "how heavy is a 2019",  # "b b" says a word twice
         "length": "how heavy is a 2019",
@@ -77,7 +85,7 @@ def test_each_weight_alone_decides() -> None:
 
     for name, text in best.items():
         assert texts_of(judged, replace(NOTHING, **{name: 1.0})) == [text]
-    assert texts_of(judged, replace(NOTHING, agree_1=1.0)) == ["how heavy a"]
+    assert texts_of(judged, replace(NOTHING, consensus=1.0)) != ["b b"]
     assert texts_of(judged, replace(NOTHING, kept_1=-1.0)) == ["b b"]
 
 

@@ -58,7 +58,7 @@ def planted(tune: ModuleType, items: int = 40, candidates: int = 6) -> tuple[Any
     right, close = random.integers(candidates, size=(2, items))
     features[:, :, FEATURES.index("semantic")] = np.eye(candidates)[close]
     features[:, :, FEATURES.index("cycle")] += 5 * np.eye(candidates)[right]
-    features[:, :, FEATURES.index("agree_1")] += 5 * np.eye(candidates)[close]
+    features[:, :, FEATURES.index("consensus")] += 5 * np.eye(candidates)[close]
     counts = np.tile([8, 8, 2, 1, 1, 1, 8, 7, 6, 5] * 2, (items, candidates, 1)).astype(np.float64)
     counts[np.arange(items), right, 2:6] = [8, 7, 6, 5]  # equal to a reference; all are as far from the input
     return tune.Table(features, np.zeros((items, candidates)), counts, 100), right
@@ -81,7 +81,7 @@ def test_the_fit_finds_what_tells_the_right_candidate(tune: ModuleType) -> None:
 def test_meaning_can_be_paid_for(tune: ModuleType) -> None:
     table, _ = planted(tune)
     start = np.zeros(len(FEATURES))
-    fitted = [FEATURES.index("cycle"), FEATURES.index("agree_1")]
+    fitted = [FEATURES.index("cycle"), FEATURES.index("consensus")]
     greedy, close = tune.fit(table, start, fitted, 150), tune.fit(table, start, fitted, 150, meaning=1000.0)
     assert table.cosine(close) > table.cosine(greedy) + 0.3
     assert table.ibleu(close) < table.ibleu(greedy)

@@ -1,6 +1,7 @@
 """The candidates for one input: the different sentences that its sketches led to, and what can be said of each.
 
-The same sentence often comes from several sketches. It counts once, under the sketch it was found with first.
+The same sentence often comes from several sketches. It counts once, under the sketch it was found with first, and its
+probability is the sum over all of them.
 """
 
 import math
@@ -18,10 +19,9 @@ from parasketch.generate.tokens import Hypothesis
 from parasketch.text.normalise import normalise
 
 FEATURES = (
-    *("sketch", "likelihood", "cycle"),
-    *(f"agree_{order}" for order in range(1, ORDERS + 1)),
+    *("sketch", "likelihood", "cycle", "consensus", "difference"),
     *(f"kept_{order}" for order in range(1, ORDERS + 1)),
-    *("length", "odd_length", "lost", "repeats", "likeness", "semantic"),
+    *("brevity", "length", "odd_length", "lost", "repeats", "likeness", "semantic"),
 )
 """The columns of a feature matrix, named as the weights are."""
 
@@ -37,6 +37,8 @@ class Candidate:
     sketch_log_prob: float
     likelihood: float
     """log p per token."""
+    support: float
+    """log of its weight among the candidates, summed over the sketches that lead to it."""
     attempt: int
     """0 for candidates of the sketches that were asked for, more for those found by widening the search."""
     is_copy: bool
@@ -56,28 +58,34 @@ class CandidateSet:
     """The sentence whose form they should have, where one is given."""
     keep_repeats: bool = False
     candidates: list[Candidate] = field(default_factory=list)
-    _texts: set[str] = field(default_factory=set)
+    _by_text: dict[str, Candidate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._same = normalise(self.source)
 
     def add(self, text: str, hypothesis: Hypothesis, sketch: Sketch, sketch_log_prob: float, attempt: int) -> None:
-        """Add what a sketch led to, unless it is empty or was found before."""
+        """Add what a sketch led to; an empty text is dropped, a text seen before adds to its support."""
         key = normalise(text)
-        if not key or (key in self._texts and not self.keep_repeats):
+        if not key:
             return
-        self._texts.add(key)
-        candidate = Candidate(
+        likelihood = hypothesis.log_prob / (len(hypothesis.tokens) + 1)
+        support = sketch_log_prob + likelihood
+        if (known := self._by_text.get(key)) is not None and not self.keep_repeats:
+            if known.attempt == attempt:  # a wider search finds the same sketches again
+                known.support = float(np.logaddexp(known.support, support))
+            return
+        self._by_text[key] = Candidate(
             text=text,
             tokens=hypothesis.tokens,
             sketch=sketch,
             sketch_log_prob=sketch_log_prob,
-            likelihood=hypothesis.log_prob / (len(hypothesis.tokens) + 1),
+            likelihood=likelihood,
+            support=support,
             attempt=attempt,
             is_copy=key == self._same,
             lost=lost_facts(self.source, text),
         )
-        self.candidates.append(candidate)
+        self.candidates.append(self._by_text[key])
 
     @property
     def num_different(self) -> int:
@@ -115,24 +123,31 @@ def judge(found: CandidateSet) -> Judged:
     candidates = found.candidates
     texts = [candidate.text for candidate in candidates]
     overlaps = Overlaps.among([found.source, *texts])
-    length = _length(texts)
+    overlap, length = overlaps.f1(), _length(texts)
     columns: dict[str, ArrayLike] = {
         "sketch": [candidate.sketch_log_prob for candidate in candidates],
         "likelihood": [candidate.likelihood for candidate in candidates],
+        "consensus": _consensus(overlap[1:, 1:], np.array([candidate.support for candidate in candidates])),
+        "difference": 1 - overlap[0, 1:],
+        "brevity": [-_brevity(found.source, text) for text in texts],
         "length": length,
         "odd_length": -np.abs(length),
         "lost": [-len(candidate.lost) for candidate in candidates],
         "repeats": [-count_repeats(found.source, text) for text in texts],
     }
     for order, (matches, sizes) in enumerate(zip(overlaps.matches, overlaps.sizes, strict=True), 1):
-        columns[f"agree_{order}"] = _agreement(matches[1:, 1:], sizes[1:])
         columns[f"kept_{order}"] = matches[0, 1:] / max(1.0, sizes[0])
     if found.exemplar is not None:
         columns["likeness"] = likeness(found.exemplar, texts)
     features = np.zeros((len(candidates), len(FEATURES)))
     for name, column in columns.items():
         features[:, FEATURES.index(name)] = np.asarray(column)
-    return Judged(found.source, candidates, features, overlaps.f1()[1:, 1:])
+    return Judged(found.source, candidates, features, overlap[1:, 1:])
+
+
+def _brevity(source: str, text: str) -> float:
+    """How much shorter in words a text is than the source, 0 (not shorter) to 1."""
+    return max(0.0, 1 - len(text.split()) / max(1, len(source.split())))
 
 
 def _length(texts: Sequence[str]) -> NDArray[np.float64]:
@@ -141,10 +156,10 @@ def _length(texts: Sequence[str]) -> NDArray[np.float64]:
     return np.log(lengths / lengths.mean()) if len(lengths) else lengths
 
 
-def _agreement(matches: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of a candidate's n-grams that another candidate has, mean over the others, (m,).
-
-    A minimum Bayes risk by parts: what many sketches lead to is likely to be said by people too.
-    """
-    others = max(1, len(sizes) - 1)
-    return np.asarray((matches.sum(axis=1) - sizes) / np.maximum(sizes, 1) / others)
+def _consensus(overlap: NDArray[np.float64], support: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean overlap of each candidate with the others, weighted by their probability, (m,): minimum Bayes risk."""
+    if len(support) < 2:
+        return np.zeros(len(support))
+    weights = np.exp(support - support.max())
+    others = weights.sum() - weights
+    return np.asarray((overlap @ weights - weights) / np.maximum(others, 1e-12))

@@ -13,43 +13,40 @@ from parasketch.config import require
 class RerankWeights:
     """What each judgement counts for when candidates are compared; 0 switches one off.
 
-    The defaults are those of models that were tuned, rounded; tuned weights give the candidates of an input scores
-    with a standard deviation of about 1.
+    Tuned weights give the candidates of an input scores with a standard deviation of about 1.
     """
 
-    sketch: float = 0.0
+    sketch: float = 0.1
     """log p of the sketch given the meaning."""
     likelihood: float = 1.0
     """log p of the sentence, per token."""
     cycle: float = 0.5
     """log p of the input, per token, given the candidate's meaning and the input's own sketch."""
-    agree_1: float = 2.0
-    """Share of its words that another candidate says too, mean over the others."""
-    agree_2: float = 1.0
-    """The same for pairs of words in a row,"""
-    agree_3: float = 1.0
-    """for runs of three"""
-    agree_4: float = 1.0
-    """and of four."""
-    kept_1: float = 1.0
-    """Share of the input's words that it says: they carry the meaning ..."""
+    consensus: float = 1.0
+    """Mean overlap with the other candidates, 0 to 1, each weighted by its probability."""
+    difference: float = 0.5
+    """Difference to the input in words, 0 to 1."""
+    kept_1: float = 0.0
+    """Share of the input's words that it says: they carry the meaning."""
     kept_2: float = 0.0
-    """... pairs of words,"""
-    kept_3: float = -1.0
-    """runs of three"""
-    kept_4: float = -1.0
-    """and of four: they are the wording that a paraphrase should not repeat."""
-    length: float = 0.5
+    """The same for pairs of words in a row,"""
+    kept_3: float = 0.0
+    """for runs of three"""
+    kept_4: float = 0.0
+    """and of four: the wording that a paraphrase should not repeat."""
+    brevity: float = 1.0
+    """Penalty for being shorter than the input, as a share of its length: what is left out is often meaning."""
+    length: float = 0.0
     """log of its length over the candidates' mean length."""
-    odd_length: float = 0.5
+    odd_length: float = 0.0
     """Penalty for a length unlike that of the other candidates, shorter or longer."""
-    lost: float = 2.0
+    lost: float = 0.5
     """Penalty for each number or name of the input that is lost."""
     repeats: float = 0.5
     """Penalty for each word that is said once too often."""
     likeness: float = 5.0
     """Likeness to the exemplar's form, at most 1, where an exemplar is given."""
-    semantic: float = 2.0
+    semantic: float = 1.0
     """Cosine to the input by a sentence encoder, where one is in use."""
 
 
