@@ -46,6 +46,8 @@ def test_features_by_hand() -> None:
     assert column(judged, "likelihood") == [-1, -2, -1]  # per token, the end included
     assert column(judged, "kept_1") == pytest.approx([1, 1 / 8, 1 / 8])  # "a", of seven words and a mark
     assert column(judged, "kept_2") == pytest.approx([1, 0, 0])
+    assert column(judged, "agree_1") == pytest.approx([(1 + 1) / 8 / 2, (1 + 1) / 2 / 2, (1 + 1) / 2 / 2])
+    assert column(judged, "agree_2") == [0, 0, 0]
     assert column(judged, "difference") == pytest.approx([0, 1 - 2 / 10 / 4, 1 - 2 / 10 / 4])
     weights = np.exp([0 - 1, -1 - 2, -2 - 1])  # of the copy, "a b" and "a c"
     between, to_copy = (1 / 2 + 0) / 2, 2 / 10 / 4

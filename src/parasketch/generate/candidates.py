@@ -20,7 +20,7 @@ from parasketch.text.normalise import normalise
 
 FEATURES = (
     *("sketch", "likelihood", "cycle", "consensus", "difference"),
-    *(f"kept_{order}" for order in range(1, ORDERS + 1)),
+    *(f"{name}_{order}" for name in ("agree", "kept") for order in range(1, ORDERS + 1)),
     *("brevity", "length", "odd_length", "lost", "repeats", "likeness", "semantic"),
 )
 """The columns of a feature matrix, named as the weights are."""
@@ -136,6 +136,7 @@ def judge(found: CandidateSet) -> Judged:
         "repeats": [-count_repeats(found.source, text) for text in texts],
     }
     for order, (matches, sizes) in enumerate(zip(overlaps.matches, overlaps.sizes, strict=True), 1):
+        columns[f"agree_{order}"] = _agreement(matches[1:, 1:], sizes[1:])
         columns[f"kept_{order}"] = matches[0, 1:] / max(1.0, sizes[0])
     if found.exemplar is not None:
         columns["likeness"] = likeness(found.exemplar, texts)
@@ -163,3 +164,9 @@ def _consensus(overlap: NDArray[np.float64], support: NDArray[np.float64]) -> ND
     weights = np.exp(support - support.max())
     others = weights.sum() - weights
     return np.asarray((overlap @ weights - weights) / np.maximum(others, 1e-12))
+
+
+def _agreement(matches: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of a candidate's n-grams that another candidate has, mean over the others, (m,)."""
+    others = max(1, len(sizes) - 1)
+    return np.asarray((matches.sum(axis=1) - sizes) / np.maximum(sizes, 1) / others)

@@ -26,12 +26,20 @@ class RerankWeights:
     """Mean overlap with the other candidates, 0 to 1, each weighted by its probability."""
     difference: float = 0.5
     """Difference to the input in words, 0 to 1."""
+    agree_1: float = 0.0
+    """Share of its words that another candidate says too, mean over the others."""
+    agree_2: float = 0.0
+    """The same for pairs of words in a row,"""
+    agree_3: float = 0.0
+    """for runs of three"""
+    agree_4: float = 0.0
+    """and of four."""
     kept_1: float = 0.0
     """Share of the input's words that it says: they carry the meaning."""
     kept_2: float = 0.0
-    """The same for pairs of words in a row,"""
+    """Pairs of its words,"""
     kept_3: float = 0.0
-    """for runs of three"""
+    """runs of three"""
     kept_4: float = 0.0
     """and of four: the wording that a paraphrase should not repeat."""
     brevity: float = 1.0
