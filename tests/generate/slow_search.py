@@ -4,6 +4,7 @@ The next token's distribution comes from the log-likelihood of whole sentences, 
 step is shared with the fast search.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -40,6 +41,61 @@ def next_log_probs(model: HRQVAE, source: list[int], form: torch.Tensor, tokens:
 def repeats(tokens: list[int], n: int) -> bool:
     grams = [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
     return len(set(grams)) < len(grams)
+
+
+def advance(runs: Sequence[Sequence[int]], said: tuple[int, int], token: int) -> tuple[int, int] | None:
+    """How many runs, and how many tokens of the next one, are said after one more token; None if it may not follow."""
+    number, inside = said
+    if number == len(runs) or (token != runs[number][inside] and inside == 0):
+        return said
+    if token != runs[number][inside]:
+        return None
+    return (number + 1, 0) if inside + 1 == len(runs[number]) else (number, inside + 1)
+
+
+def slow_required_beam(
+    model: HRQVAE,
+    source: list[int],
+    form: torch.Tensor,
+    special: SpecialTokens,
+    config: GenerateConfig,
+    width: int,
+    runs: Sequence[Sequence[int]],
+) -> list[SlowHypothesis]:
+    """As `slow_beam`, but of sentences that contain the runs: a list of hypotheses for each number of tokens said."""
+    beams = [(SlowHypothesis([special.begin], 0.0), (0, 0))]
+    for length in range(2, config.max_tokens + 1):
+        banks: list[list[tuple[SlowHypothesis, tuple[int, int]]]] = [[] for _ in range(sum(map(len, runs)) + 1)]
+        for beam, said in beams:
+            if beam.ended:
+                banks[-1].append((beam, said))
+                continue
+            complete = said[0] == len(runs)
+            log_probs = next_log_probs(model, source, form, beam.tokens).tolist()
+            allowed = [token for token in range(len(log_probs)) if token not in special.never]
+            if length == 2 or not complete:
+                allowed.remove(special.end)
+            if length == config.max_tokens:
+                allowed = [special.end] if complete else []
+            allowed.sort(key=lambda token: -log_probs[token])
+            proposed = allowed[: width if length == 2 else config.expansion]
+            if not complete and runs[said[0]][said[1]] in allowed:
+                proposed = list(dict.fromkeys([*proposed, runs[said[0]][said[1]]]))
+            for token in proposed:
+                if (after := advance(runs, said, token)) is not None:
+                    log_prob = beam.log_prob + log_probs[token]
+                    longer = SlowHypothesis([*beam.tokens, token], log_prob, token == special.end)
+                    banks[sum(map(len, runs[: after[0]])) + after[1]].append((longer, after))
+        for bank in banks:
+            bank.sort(key=lambda pair: -pair[0].score(config.length_penalty))
+        beams = []
+        while len(beams) < width and any(banks):
+            for bank in reversed(banks):
+                beams += [bank.pop(0)] if bank and len(beams) < width else []
+        ended = [beam for beam, _ in beams if beam.ended]
+        if len(ended) * len(banks) >= width:
+            break
+    return sorted(ended, key=lambda beam: -beam.score(config.length_penalty))
 
 
 def slow_beam(

@@ -1,6 +1,6 @@
 import pytest
 
-from parasketch.generate.facts import count_repeats, lost_facts, names_in, numbers_in
+from parasketch.generate.facts import count_repeats, fact_spans, lost_facts, names_in, numbers_in
 
 
 def test_numbers_are_compared_without_commas_between_thousands() -> None:
@@ -24,6 +24,12 @@ def test_capitals_that_say_nothing_give_no_names(text: str) -> None:
 def test_a_name_is_kept_however_it_is_cased() -> None:
     assert lost_facts("Who founded Google?", "google was founded by whom?") == ()
     assert lost_facts("Who founded Google?", "who founded googleplex") == ("Google",)
+
+
+def test_facts_have_places() -> None:
+    text = "did Larry get 2,000 in 10 days, and Larry 2000?"
+    assert [text[start:end] for start, end in fact_spans(text)] == ["Larry", "2,000", "10"]
+    assert fact_spans("who did that?") == []
 
 
 def test_words_too_many_are_counted() -> None:

@@ -25,6 +25,7 @@ from .conftest import SENTENCES
 
 TEXT = "How heavy is a Moose?"
 EXEMPLAR = "where do whales live?"
+FACTS = "how heavy was the Moose in 1999?"
 
 
 def assert_same(one: list[Paraphrase], other: list[Paraphrase]) -> None:
@@ -62,7 +63,7 @@ def test_results_differ_from_the_input_and_from_each_other(paraphraser: Paraphra
 def test_results_do_not_depend_on_batch_size_order_or_neighbours(
     paraphraser: Paraphraser, wishes: dict[str, object]
 ) -> None:
-    texts = ["parrots", *SENTENCES[::6], TEXT, TEXT]
+    texts = ["parrots", *SENTENCES[::6], TEXT, TEXT, FACTS, "do 3 whales live in Peru?"]
     together = paraphraser(texts, batch_size=64, **wishes)
     by_two = paraphraser(texts[::-1], batch_size=2, **wishes)[::-1]
     for place, text in enumerate(texts):
@@ -165,6 +166,33 @@ def test_names_numbers_and_casing(make_model: Callable[..., HRQVAE], tokenizer: 
         assert set(each.lost) <= {"Moose", "1999"}
         assert ("1999" in each.lost) == ("1999" not in each.text)
         assert each.text[:1] == each.text[:1].upper()
+
+
+def test_there_are_candidates_that_keep_the_facts(paraphraser: Paraphraser) -> None:
+    [judged] = paraphraser.candidates([FACTS])
+    kept = [each for each in judged.candidates if not each.lost]
+    assert kept
+    assert all("moose in 1999" in each.text for each in kept)
+    assert len({each.sketch for each in judged.candidates}) == 3  # the same sketches as without facts
+    plain = paraphraser(FACTS, n=3, rerank=False)
+    assert all(set(each.lost) == {"Moose", "1999"} for each in plain)
+
+
+def test_facts_that_are_kept_already_are_not_searched_for(
+    paraphraser: Paraphraser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def required_tokens(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("parasketch.generate.engine.required_tokens", required_tokens)
+    paraphraser(TEXT.lower(), n=3)
+    monkeypatch.setattr("parasketch.generate.candidates.lost_facts", lambda *_: ())
+    paraphraser(FACTS, n=3)
+
+
+def test_facts_weigh_in_the_choice(model: HRQVAE, tokenizer: Tokenizer) -> None:
+    config = GenerateConfig(max_tokens=16, weights=RerankWeights(lost=100))
+    assert Paraphraser.from_model(model, tokenizer, config=config)(FACTS)[0].lost == ()
 
 
 def test_a_sentence_encoder_joins_the_choice(model: HRQVAE, tokenizer: Tokenizer) -> None:

@@ -37,6 +37,8 @@ def test_the_same_sentence_counts_once_with_the_sum_of_its_probabilities() -> No
     expected = math.log(math.exp(0 - 5 / 5) + math.exp(-1 - 5 / 5))
     assert found.candidates[0].support == pytest.approx(expected)
     assert found.candidates[0].sketch == Sketch(0)
+    found.add("what does it weigh", Hypothesis((7, 8, 9, 10), -5.0, 0.0), Sketch(1), -1.0, 0, again=True)
+    assert found.candidates[0].support == pytest.approx(expected)
 
 
 def test_features_by_hand() -> None:

@@ -63,15 +63,27 @@ class CandidateSet:
     def __post_init__(self) -> None:
         self._same = normalise(self.source)
 
-    def add(self, text: str, hypothesis: Hypothesis, sketch: Sketch, sketch_log_prob: float, attempt: int) -> None:
-        """Add what a sketch led to; an empty text is dropped, a text seen before adds to its support."""
+    def add(
+        self,
+        text: str,
+        hypothesis: Hypothesis,
+        sketch: Sketch,
+        sketch_log_prob: float,
+        attempt: int,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Add what a sketch led to; an empty text is dropped, a text seen before adds to its support.
+
+        `again`: the sketch was decoded before, so that a text seen before may have counted for it already.
+        """
         key = normalise(text)
         if not key:
             return
         likelihood = hypothesis.log_prob / (len(hypothesis.tokens) + 1)
         support = sketch_log_prob + likelihood
         if (known := self._by_text.get(key)) is not None and not self.keep_repeats:
-            if known.attempt == attempt:  # a wider search finds the same sketches again
+            if known.attempt == attempt and not again:  # a wider search finds the same sketches again as well
                 known.support = float(np.logaddexp(known.support, support))
             return
         self._by_text[key] = Candidate(
@@ -91,6 +103,11 @@ class CandidateSet:
     def num_different(self) -> int:
         """How many candidates are no copies of the input."""
         return sum(not candidate.is_copy for candidate in self.candidates)
+
+    @property
+    def keeps_facts(self) -> bool:
+        """Whether a candidate that is no copy has lost no number and no name."""
+        return any(not candidate.is_copy and not candidate.lost for candidate in self.candidates)
 
 
 @dataclass(frozen=True)

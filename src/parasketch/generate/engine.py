@@ -2,8 +2,9 @@
 
     texts -> meaning (encoded once) -> the best sketches -> sentences for each -> candidates -> features -> the n best
 
-An input for which that gives too few different candidates is searched again with more sketches and wider beams. All
-decisions are made input by input, so that no result depends on what else is in the batch.
+An input whose numbers and names no candidate has kept has its best sketches decoded once more, into sentences that must
+contain them. An input for which there are too few different candidates is searched again with more sketches and wider
+beams. All decisions are made input by input, so that no result depends on what else is in the batch.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,12 +22,14 @@ from parasketch.data.counter_rng import random_bits
 from parasketch.generate.candidates import CandidateSet, Judged, judge
 from parasketch.generate.cycle import cycle_log_likelihood
 from parasketch.generate.inputs import PreparedText, prepare_texts
+from parasketch.generate.required import NOTHING, Required, required_tokens
 from parasketch.generate.rerank import choose, find_finalists, to_paraphrases
 from parasketch.generate.results import Paraphrase, Sketch
 from parasketch.generate.semantic import SentenceModel
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch
+from parasketch.generate.wishes import Request, Wishes
 from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
 from parasketch.model.outputs import Encoding
@@ -38,30 +41,7 @@ MOST_TEXTS = 256
 """Texts that are encoded together."""
 _ATTEMPTS = 3
 _WIDENING = 4  # times as many sketches at each further attempt, or as wide a beam for a single one
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """One text to paraphrase."""
-
-    text: PreparedText
-    prefix: Sketch
-    """The first codes that its sketches must have; empty for any."""
-    exemplar: str | None = None
-    """The sentence that the prefix is the sketch of: other sentences with its sketch are compared with it, and sketches
-    that share only a part of the prefix may help out when there are too few candidates."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wishes:
-    """What a call asks for, the same for all its texts."""
-
-    n: int
-    depth: int | None
-    """How many codes a sketch has; None for as many as the model's have."""
-    rerank: bool
-    temperature: float | None
-    seed: int
+_FACT_SKETCHES = 4  # sketches that are decoded once more when facts were lost
 
 
 @dataclass(frozen=True)
@@ -79,9 +59,11 @@ class _Group:
     """One sketch of one request, to be decoded with a number of rows."""
 
     place: int
+    rank: int
     sketch: Sketch
     log_prob: float
     width: int
+    required: Required = NOTHING
 
 
 class Engine:
@@ -159,6 +141,9 @@ class Engine:
             groups = self._groups(batch, missing, wishes, attempt)
             hypotheses = self._decode(batch, groups, wishes)
             self._add(found, groups, hypotheses, attempt, one_by_one=wishes.rerank)
+            if attempt == 0 and wishes.rerank and wishes.temperature is None:
+                groups = self._groups_with_facts(batch, found, groups)
+                self._add(found, groups, self._decode(batch, groups, wishes), attempt, one_by_one=True)
             missing = [place for place in missing if found[place].num_different < wishes.n]
             if not missing:
                 break
@@ -183,8 +168,22 @@ class Engine:
             sketches = [(sketch, p) for sketch, p in sketches if math.isfinite(p)]
             spare = 1 if wishes.n > 1 else 0
             width = max(self._beam(len(sketches), wishes), math.ceil(wishes.n / len(sketches)) + spare) * 2**attempt
-            groups += [_Group(place, sketch, p, width) for sketch, p in sketches]
+            groups += [_Group(place, rank, sketch, p, width) for rank, (sketch, p) in enumerate(sketches)]
         return groups
+
+    def _groups_with_facts(self, batch: _Batch, found: list[CandidateSet], groups: list[_Group]) -> list[_Group]:
+        """The best sketches once more, with the facts required, for requests without a candidate that has them all."""
+        lost = [group for group in groups if group.rank < _FACT_SKETCHES and not found[group.place].keeps_facts]
+        required = [required_tokens(batch.requests[group.place].text.text, self.tokenizer) for group in lost]
+        return [
+            replace(group, width=self._width_for(len(each.tokens)), required=each)
+            for group, each in zip(lost, required, strict=True)
+            if each.tokens
+        ]
+
+    def _width_for(self, num_required: int) -> int:
+        """A beam with a place for every number of required tokens said so far, and as many again as it has always."""
+        return self.config.beam * (2 + num_required // self.config.beam)
 
     def _prefix(self, request: Request, attempt: int) -> Sketch:
         """The fixed codes; at further attempts a code less each time, if relatives may help out."""
@@ -227,7 +226,8 @@ class Engine:
             hashes = [_text_hash(batch.requests[group.place].text.text) for group in groups]
             keys = random_bits(wishes.seed, np.array(hashes, dtype=np.uint64), *codes.cpu().numpy().T)
             sampling = Sampling(wishes.temperature, keys)
-        return self._search(batch.encoding, sources, form, width=width, sampling=sampling)
+        required = [group.required for group in groups]
+        return self._search(batch.encoding, sources, form, width=width, sampling=sampling, required=required)
 
     def _add(
         self,
@@ -248,7 +248,14 @@ class Engine:
             pairs.sort(key=lambda pair: pair[0])
         texts = self.tokenizer.decode_batch([hypothesis.tokens for _, _, hypothesis in pairs])
         for text, (_, group, hypothesis) in zip(texts, pairs, strict=True):
-            found[group.place].add(" ".join(text.split()), hypothesis, group.sketch, group.log_prob, attempt)
+            found[group.place].add(
+                " ".join(text.split()),
+                hypothesis,
+                group.sketch,
+                group.log_prob,
+                attempt,
+                again=group.required is not NOTHING,
+            )
 
     def _judge_costly(self, batch: _Batch, judged: list[Judged]) -> list[Judged]:
         """Add the judgements that need a model: cycle consistency and, where there is an encoder, cosines."""

@@ -30,11 +30,14 @@ def numbers_in(text: str) -> tuple[str, ...]:
 
 def names_in(text: str) -> tuple[str, ...]:
     """The different capitalised words inside sentences, in order, as they are written."""
-    inner = [word for word in _WORD.finditer(text) if _is_inside_sentence(text, word.start())]
-    names = [word.group() for word in inner if word.group()[0].isupper() and word.group() != _PRONOUN]
-    if len(inner) > _FEW_WORDS and 2 * len(names) > len(inner):
-        return ()  # Title Case or SHOUTING
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(name.group() for name in _names(text)))
+
+
+def fact_spans(text: str) -> list[tuple[int, int]]:
+    """Where the numbers and names are, in order: the characters [start, end) of the first mention of each."""
+    numbers = {_THOUSANDS.sub("", number.group()): number.span() for number in reversed([*_NUMBER.finditer(text)])}
+    names = {name.group(): name.span() for name in reversed(_names(text))}
+    return sorted([*numbers.values(), *names.values()])
 
 
 def lost_facts(source: str, text: str) -> tuple[str, ...]:
@@ -61,6 +64,14 @@ def count_repeats(source: str, text: str) -> int:
     said = Counter(word for word in words if word not in STOP_WORDS)
     too_often = sum(count - max(1, min(count, needed[word])) for word, count in said.items())
     return int(in_a_row) + too_often
+
+
+def _names(text: str) -> list[re.Match[str]]:
+    inner = [word for word in _WORD.finditer(text) if _is_inside_sentence(text, word.start())]
+    names = [word for word in inner if word.group()[0].isupper() and word.group() != _PRONOUN]
+    if len(inner) > _FEW_WORDS and 2 * len(names) > len(inner):
+        return []  # Title Case or SHOUTING
+    return names
 
 
 def _is_inside_sentence(text: str, start: int) -> bool:

@@ -13,13 +13,14 @@ from parasketch.config import to_dict
 from parasketch.console import track
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
-from parasketch.generate.engine import Engine, Wishes
+from parasketch.generate.engine import Engine
 from parasketch.generate.pretrained import find_model
 from parasketch.generate.requests import assign, batches, check_wishes, sketches_of
 from parasketch.generate.results import Paraphrase, Sketch
 from parasketch.generate.routing import Engines, OneEngine, find_device, load_engines
 from parasketch.generate.semantic import SentenceModel, SentenceTransformersModel
 from parasketch.generate.settings import GenerateConfig
+from parasketch.generate.wishes import Wishes
 from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.storage import save_model
 from parasketch.text.tokenizer import Tokenizer

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import TypeVar, cast
 
 from parasketch.errors import UsageError
-from parasketch.generate.engine import Engine, Request, Wishes
+from parasketch.generate.engine import Engine
 from parasketch.generate.inputs import PreparedText, check_texts
 from parasketch.generate.results import Sketch
 from parasketch.generate.routing import Engines
+from parasketch.generate.wishes import Request, Wishes
 
 MOST_OUTPUTS = 1000
 

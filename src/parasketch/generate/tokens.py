@@ -4,9 +4,14 @@ A group is one sketch of one source; its rows are hypotheses. The decoder's keys
 never encoded again, and groups whose hypotheses have all ended leave the batch. Hypotheses are ranked by
 log p / ((5 + length) / 6)^a at every step, with begin and end counted. Nothing that happens in a group depends
 on another group: sampling takes its random numbers from a hash of the group's own key.
+
+A group may come with runs of tokens that its sentences must contain, in order. Its rows are kept in banks, by how many
+of these tokens they have said, and the banks fill the beam in turn: rows that have paid for an unlikely token and rows
+that have yet to say it do not push each other out (Post and Vilar, 2018).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +20,7 @@ from torch import Tensor
 
 from parasketch.data.counter_rng import random_bits, uniform
 from parasketch.generate.next_tokens import NextTokens, Rules, next_tokens
+from parasketch.generate.required import Required, Requirements, take_in_turn
 from parasketch.generate.settings import GenerateConfig
 from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.outputs import DecodingState, Encoding
@@ -70,10 +76,27 @@ class _Rows:
     log_probs: Tensor  # (G, W)
     lengths: Tensor  # (G, W) without pads
     ended: Tensor  # (G, W)
+    said: Tensor  # (G, W) required tokens said so far
+    required: Requirements | None
 
     def keep(self, kept: Tensor) -> "_Rows":
-        parts = (self.groups, self.limits, self.tokens, self.log_probs, self.lengths, self.ended)
-        return _Rows(*(part[kept] for part in parts))
+        return _Rows(
+            groups=self.groups[kept],
+            limits=self.limits[kept],
+            tokens=self.tokens[kept],
+            log_probs=self.log_probs[kept],
+            lengths=self.lengths[kept],
+            ended=self.ended[kept],
+            said=self.said[kept],
+            required=None if self.required is None else self.required.keep(kept),
+        )
+
+    @property
+    def incomplete(self) -> Tensor:
+        """Rows with something left to say before they may end, (G, W)."""
+        if self.required is None:
+            return torch.zeros_like(self.ended)
+        return self.said < self.required.counts[:, None]
 
 
 class TokenSearch:
@@ -91,20 +114,25 @@ class TokenSearch:
         width: int,
         limits: Tensor | None = None,
         sampling: Sampling | None = None,
+        required: Sequence[Required] | None = None,
     ) -> list[list[Hypothesis]]:
         """At most `width` sentences for each of G groups, best first: sources (G,), form (G, form_width).
 
         `limits` (G,) are the longest lengths, begin and end included, at least 3; the settings say them if they
-        are not given.
+        are not given. `required`: what the sentences of each group must contain; samples do not mind it.
         """
         if limits is None:
             limits = self._limits(encoding.sentences.layout.lengths[sources.cpu().numpy()])
         state = self.model.start(encoding, sources, form)
         rows = self._begin(limits.to(form.device))
+        if sampling is None and required is not None and any(each.tokens for each in required):
+            rows.required = Requirements.of(required, filler=self.special.pad, device=form.device)
         found: list[list[Hypothesis]] = [[] for _ in range(len(sources))]
         for length in range(2, int(limits.max()) + 1):
             proposals = self._propose(rows, state, length, width, sampling)
             rows, parents = self._choose(rows, proposals, length, width, sampling)
+            if rows.required is not None:
+                self._close(rows, rows.required, width)
             done = rows.ended.all(dim=1)
             if done.all():
                 break
@@ -130,7 +158,19 @@ class TokenSearch:
             log_probs=torch.zeros(groups, 1, device=device),
             lengths=torch.ones(groups, 1, dtype=torch.int64, device=device),
             ended=torch.zeros(groups, 1, dtype=torch.bool, device=device),
+            said=torch.zeros(groups, 1, dtype=torch.int64, device=device),
+            required=None,
         )
+
+    def _close(self, rows: _Rows, required: Requirements, width: int) -> None:
+        """Give up the other rows of a group, in place, when as many have ended as is the last bank's share of the beam.
+
+        Rows that have not said everything may not end: there would always be some that go on to the limit.
+        """
+        ended = (rows.ended & rows.log_probs.isfinite()).sum(dim=1)
+        closed = ended * (required.counts + 1) >= width  # (G,)
+        rows.log_probs.masked_fill_(closed[:, None] & ~rows.ended, -math.inf)
+        rows.ended |= closed[:, None]
 
     def _propose(
         self, rows: _Rows, state: DecodingState, length: int, width: int, sampling: Sampling | None
@@ -141,7 +181,7 @@ class TokenSearch:
         rules = Rules(self._banned(rows, first), rows.limits == length, self.special.end)
         if sampling is None:
             count = width if first else self.config.expansion
-            proposals = next_tokens(self.model, last, state, count=count, rules=rules)
+            proposals = self._next(rows, last, state, count, rules)
         else:
             log_probs = self.model.step(last, state)
             rules.apply(log_probs.view(-1, log_probs.shape[2]), slice(None))
@@ -151,10 +191,23 @@ class TokenSearch:
         log_probs[..., 0].masked_fill_(rows.ended, 0.0)
         return NextTokens(ids, log_probs)
 
+    def _next(self, rows: _Rows, last: Tensor, state: DecodingState, count: int, rules: Rules) -> NextTokens:
+        """The best continuations, and the next required token; inside a run nothing but that."""
+        if rows.required is None:
+            return next_tokens(self.model, last, state, count=count, rules=rules)
+        wanted = rows.required.next(rows.said)
+        proposals = next_tokens(self.model, last, state, count=count, rules=rules, wanted=wanted)
+        inside = rows.required.inside(rows.said)
+        proposals.log_probs[..., :-1].masked_fill_(inside[..., None], -math.inf)
+        return proposals
+
     def _banned(self, rows: _Rows, first: bool) -> Tensor:
-        """Tokens that may not follow, (G, W, b): special ones, an end before any text, repeated n-grams."""
+        """Tokens that may not follow, (G, W, b): special ones, an end that comes too early, repeated n-grams."""
         never = [*self.special.never, self.special.end if first else self.special.never[0]]
         banned = torch.tensor(never, device=rows.tokens.device).expand(*rows.tokens.shape[:2], -1)
+        if rows.required is not None:
+            end = torch.where(rows.incomplete, self.special.end, self.special.never[0])
+            banned = torch.cat([banned, end[..., None]], dim=-1)
         n, length = self.config.no_repeat, rows.tokens.shape[2]
         if not n or length < n:
             return banned
@@ -171,9 +224,14 @@ class TokenSearch:
         count = proposals.ids.shape[2]
         sums = (rows.log_probs[..., None] + proposals.log_probs).flatten(1)
         lengths = rows.lengths.masked_fill(~rows.ended, length)
+        said = rows.said[..., None].expand_as(proposals.ids)
+        if rows.required is not None:
+            said = rows.required.advance(rows.said, proposals.ids)
+        said = said.flatten(1)
         if sampling is None:
             scores = sums / self._penalty(lengths.repeat_interleave(count, dim=1))
-            chosen = scores.topk(min(width, scores.shape[1])).indices
+            best = min(width, scores.shape[1])
+            chosen = scores.topk(best).indices if rows.required is None else take_in_turn(scores, said, best)
         else:  # every sample goes on
             chosen = torch.arange(sums.shape[1], device=sums.device).expand_as(sums)
         parents = chosen // count
@@ -187,6 +245,8 @@ class TokenSearch:
                 log_probs=sums.gather(1, chosen),
                 lengths=lengths.gather(1, parents),
                 ended=rows.ended.gather(1, parents) | (ids == self.special.end),
+                said=said.gather(1, chosen),
+                required=rows.required,
             ),
             parents,
         )
@@ -195,16 +255,17 @@ class TokenSearch:
         return ((5 + lengths) / 6) ** self.config.length_penalty
 
     def _collect(self, rows: _Rows, found: list[list[Hypothesis]]) -> None:
-        """Store the rows as hypotheses of their groups, best first."""
+        """Store the rows as hypotheses of their groups, best first, but for those that lack what was required."""
+        whole = ~rows.incomplete
         scores = rows.log_probs / self._penalty(rows.lengths)
         order = scores.argsort(dim=1, descending=True, stable=True)
-        parts = (rows.tokens, rows.log_probs, rows.lengths, scores, order)
+        parts = (rows.tokens, rows.log_probs, rows.lengths, scores, order, whole)
         for group, *row in zip(rows.groups.tolist(), *(part.tolist() for part in parts), strict=True):
-            tokens, log_probs, lengths, ranked, places = row
+            tokens, log_probs, lengths, ranked, places, kept = row
             found[group] = [
                 Hypothesis(tuple(tokens[i][1 : lengths[i] - 1]), log_probs[i], ranked[i])
                 for i in places
-                if math.isfinite(log_probs[i])
+                if kept[i] and math.isfinite(log_probs[i])
             ]
 
 
