@@ -39,3 +39,5 @@ def test_words_too_many_are_counted() -> None:
     assert count_repeats(source, "what is the the best phone and the cheap one?") == 1
     assert count_repeats("is it true that that is so?", "is that that true?") == 0
     assert count_repeats("a dog", "a red vase with a red red vase") == 3
+    assert count_repeats("use kik", "use kikikik on the 4thththth") == 2 + 3
+    assert count_repeats("who is at www.aaa.org", "what is www.aaa.org") == 0

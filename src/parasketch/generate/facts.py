@@ -17,6 +17,7 @@ _NUMBER_WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six"),
     *("seven", "eight", "nine", "ten", "eleven", "twelve"),
 )
+_STUTTER = re.compile(r"(\w{1,4}?)\1{2,}")
 _SENTENCE_END = tuple(".?!")
 _OPENING = " \"'“‘("
 _PRONOUN = "I"  # capitalised by rule, not a name
@@ -52,7 +53,7 @@ def lost_facts(source: str, text: str) -> tuple[str, ...]:
 
 def count_repeats(source: str, text: str) -> int:
     """How many words of the text are one too many: said twice in a row, or content words said more often than in the
-    source.
+    source; and how often words that the source has not stutter ("kikikik").
     """
     words, known = ([word.casefold() for word in _WORD.findall(part)] for part in (text, source))
     doubles = set(itertools.pairwise(known))
@@ -63,7 +64,9 @@ def count_repeats(source: str, text: str) -> int:
     needed = Counter(known)
     said = Counter(word for word in words if word not in STOP_WORDS)
     too_often = sum(count - max(1, min(count, needed[word])) for word, count in said.items())
-    return int(in_a_row) + too_often
+    new = [word for word in words if word not in needed]
+    stutters = sum(len(found[0]) // len(found[1]) - 1 for word in new for found in _STUTTER.finditer(word))
+    return int(in_a_row) + too_often + stutters
 
 
 def _names(text: str) -> list[re.Match[str]]:
