@@ -111,6 +111,7 @@ def test_a_run_goes_on_with_the_corpus_it_began_with(begin: SetUp, clusters: Pat
         run(begin(str(clusters)), resume=False)
     with pytest.raises(UsageError, match="run holds a run on another corpus, or with other data settings"):
         begin(str(clusters), "data.vocab_size=310")
+    begin(str(clusters), "data.template_dropout=0", "data.max_pairs=3")  # how triples are drawn may change
     write_clusters(clusters, language.clusters()[1:])
     with pytest.raises(UsageError, match="run holds a run on another corpus"):
         begin(str(clusters))
