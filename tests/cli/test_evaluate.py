@@ -114,7 +114,15 @@ def test_compare_in_every_format(data: Path, train: Path, tmp_path: Path) -> Non
 
 def test_systems_are_listed() -> None:
     lines = run("systems").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["copy", "tfidf", "hrq-vae", "plain", "own-sketch", "oracle"]
+    assert [line.split()[0] for line in lines] == [
+        "copy",
+        "tfidf",
+        "hrq-vae",
+        "plain",
+        "own-sketch",
+        "oracle",
+        "plain-oracle",
+    ]
 
 
 def test_results_of_other_items_are_not_compared(data: Path, tmp_path: Path) -> None:

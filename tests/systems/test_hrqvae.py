@@ -9,7 +9,7 @@ import pytest
 
 from parasketch.errors import ModelError, UsageError
 from parasketch.evaluate.run import model_runs
-from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain
+from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
 
 
 @dataclass
@@ -72,6 +72,8 @@ def test_oracle_and_own_sketch_differ_in_their_exemplars(model: HrqVae) -> None:
 def test_plain_means_without_reranking(model: HrqVae) -> None:
     Plain.like(model).generate(["a"], 2)
     assert (asked(model)["rerank"], asked(model)["sketch"], asked(model)["n"]) == (False, None, 2)
+    PlainOracle.like(model).generate(["a"], 1, [["r"]])
+    assert (asked(model)["rerank"], asked(model)["sketch"]) == (False, [("r",)])
 
 
 def test_training_is_done_elsewhere(model: HrqVae) -> None:
@@ -98,7 +100,7 @@ def test_ways_to_evaluate_one_model(model: HrqVae) -> None:
         return [run.name for run in model_runs(model, name="m", top=3, **ways)]
 
     assert names() == ["m"]
-    assert names(plain=True, own=True, oracle=True) == ["m", "m plain", "m own sketch", "m oracle"]
+    assert names(plain=True, own=True, oracle=True) == ["m", "m plain", "m own sketch", "m oracle", "m plain oracle"]
     depths = ["m", "m oracle depth 0", "m oracle depth 1", "m oracle depth 2", "m oracle"]
     assert names(depths=True) == names(depths=True, oracle=True) == depths
     assert [run.candidates for run in model_runs(model, name="m", top=3, oracle=True)] == [3, 1]

@@ -46,7 +46,9 @@ def evaluate_command(
     top: Annotated[int, typer.Option("--top", min=1, help="Candidates per item; from 2 on P-BLEU is scored.")] = 1,
     oracle: Annotated[bool, typer.Option("--oracle", help="Also with sketches of the first references.")] = False,
     depths: Annotated[bool, typer.Option("--depths", help="Also with oracle sketches cut to 0, 1, ... codes.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Also without reranking, as in the paper.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Also without reranking, as in the paper, and so the oracle.")
+    ] = False,
     own: Annotated[bool, typer.Option("--own", help="Also with the sketch of the input itself.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many items.")] = None,
     alpha: Annotated[float, typer.Option("--alpha", min=0, max=1, help="Weight of BLEU in iBLEU.")] = 0.8,
@@ -164,7 +166,7 @@ def systems_command() -> None:
     from parasketch.systems.registry import SYSTEMS
 
     for name, system in SYSTEMS.items():
-        typer.echo(f"{name:12}{system.description}")
+        typer.echo(f"{name:14}{system.description}")
 
 
 def _scorer(

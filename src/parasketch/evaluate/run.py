@@ -12,7 +12,7 @@ from parasketch.evaluate.outputs import Outputs
 from parasketch.evaluate.results import EvalData, Results, collect
 from parasketch.evaluate.scoring import Scorer
 from parasketch.systems.base import System
-from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain
+from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,4 +73,6 @@ def model_runs(
             runs.append(Run(name=f"{name} oracle depth {depth}", system=Oracle.like(predicted, cut=depth)))
     if oracle or depths:
         runs.append(Run(name=f"{name} oracle", system=Oracle.like(predicted)))
+    if plain and (oracle or depths):
+        runs.append(Run(name=f"{name} plain oracle", system=PlainOracle.like(predicted)))
     return runs

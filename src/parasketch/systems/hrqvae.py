@@ -172,3 +172,11 @@ class Oracle(HrqVae):
         if references is None:
             raise UsageError("the oracle needs references")
         return [item[0] for item in references]
+
+
+class PlainOracle(Oracle):
+    """The oracle of the paper: the best sentence of the reference's sketch, unjudged."""
+
+    name = "plain-oracle"
+    description = "the oracle without reranking, as in the paper: to be compared with plain"
+    rerank = False

@@ -5,11 +5,12 @@ from pathlib import Path
 from parasketch.errors import ModelError, UsageError
 from parasketch.systems.base import System, read_manifest
 from parasketch.systems.copy import Copy
-from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain
+from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
 from parasketch.systems.tfidf import TfIdf
 
 _FITTED_HERE: tuple[type[Copy] | type[TfIdf], ...] = (Copy, TfIdf)
-SYSTEMS: dict[str, type[System]] = {system.name: system for system in (*_FITTED_HERE, HrqVae, Plain, OwnSketch, Oracle)}
+_TRAINED: tuple[type[HrqVae], ...] = (HrqVae, Plain, OwnSketch, Oracle, PlainOracle)
+SYSTEMS: dict[str, type[System]] = {system.name: system for system in (*_FITTED_HERE, *_TRAINED)}
 
 
 def new_system(name: str) -> System:
