@@ -1,5 +1,6 @@
 """Whole runs in one process: reproducible, resumable, and stopped for good reasons."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -155,10 +156,13 @@ def test_parts_of_a_batch_add_up_to_its_gradient(language_corpus: Prepared, tmp_
             torch.testing.assert_close(value, ends[1][name], rtol=0, atol=2e-5)
 
 
-def test_a_run_by_the_clock_ends(language_corpus: Prepared, tmp_path: Path) -> None:
-    run(language_corpus, tmp_path, replace(SHORT, minutes=0.01, steps=1))
+def test_a_run_by_the_clock_ends(language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count()  # every look at the clock is a minute later
+    monkeypatch.setattr("parasketch.train.loop.time.monotonic", lambda: 60 * next(ticks))
+    run(language_corpus, tmp_path, replace(SHORT, minutes=40, steps=1))
     last = records(tmp_path)[-1]
-    assert last["seconds"] >= 0.6
+    assert last["seconds"] >= 1800
+    assert 1 < last["step"] <= 40
     assert last["train"]["learning_rate_factor"] < 0.5, "the schedule followed the clock"
 
 
