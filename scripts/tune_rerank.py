@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from parasketch.config import from_dict, to_dict
 from parasketch.console import track
+from parasketch.data.clusters import distinct_sentences
 from parasketch.data.corpora import EvalItem, read_clusters, read_eval
 from parasketch.evaluate.metrics import ibleu_from_sums
 from parasketch.evaluate.statistics import bleu_statistics
@@ -111,13 +112,11 @@ def fit(table: Table, start: Floats, fitted: Sequence[int], steps: int, meaning:
     direction = torch.from_numpy(start[some] * spread[some] + 0.01).requires_grad_()
     sharpness = torch.zeros((), dtype=torch.float64, requires_grad=True)
 
-    def scores() -> torch.Tensor:
-        raw = inputs @ direction
-        return raw / raw[mask].std() + given
-
     optimizer = torch.optim.Adam([direction, sharpness], lr=0.03)
     for _ in track(range(steps), "fitting", steps):
-        chances = torch.softmax((scores() * sharpness.exp()).masked_fill(~mask, -torch.inf).nan_to_num(0.0), dim=1)
+        raw = inputs @ direction
+        scores = (raw / raw[mask].std() + given) * sharpness.exp()
+        chances = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=1)
         expected = torch.einsum("nm,nmc->c", chances * mask, counts)
         loss = -(expected * torch.from_numpy(_gradient(expected.detach().numpy()))).sum()
         loss = loss - meaning * (chances * cosines).sum() / len(chances)
@@ -146,11 +145,11 @@ def _gradient(sums: Floats) -> Floats:
 def items_of_clusters(path: str, limit: int, seed: int) -> list[EvalItem]:
     """A random member of each of some random clusters as input, the others as references."""
     choice = random.Random(seed)
-    clusters = [sentences for each in read_clusters(path) if len(sentences := list(dict.fromkeys(each.sentences))) > 1]
+    clusters = [sentences for each in read_clusters(path) if len(sentences := distinct_sentences(each.sentences)) > 1]
     items = []
     for sentences in choice.sample(clusters, min(limit, len(clusters))):
         place = choice.randrange(len(sentences))
-        items.append(EvalItem(sentences[place], tuple(sentences[:place] + sentences[place + 1 :])))
+        items.append(EvalItem(sentences[place], sentences[:place] + sentences[place + 1 :]))
     return items
 
 

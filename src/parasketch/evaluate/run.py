@@ -73,6 +73,6 @@ def model_runs(
             runs.append(Run(name=f"{name} oracle depth {depth}", system=Oracle.like(predicted, cut=depth)))
     if oracle or depths:
         runs.append(Run(name=f"{name} oracle", system=Oracle.like(predicted)))
-    if plain and (oracle or depths):
-        runs.append(Run(name=f"{name} plain oracle", system=PlainOracle.like(predicted)))
+        if plain:
+            runs.append(Run(name=f"{name} plain oracle", system=PlainOracle.like(predicted)))
     return runs

@@ -142,7 +142,7 @@ class Engine:
             hypotheses = self._decode(batch, groups, wishes)
             self._add(found, groups, hypotheses, attempt, one_by_one=wishes.rerank)
             if attempt == 0 and wishes.rerank and wishes.temperature is None:
-                groups = self._groups_with_facts(batch, found, groups)
+                groups = self._groups_with_facts(found, groups)
                 self._add(found, groups, self._decode(batch, groups, wishes), attempt, one_by_one=True)
             missing = [place for place in missing if found[place].num_different < wishes.n]
             if not missing:
@@ -171,14 +171,17 @@ class Engine:
             groups += [_Group(place, rank, sketch, p, width) for rank, (sketch, p) in enumerate(sketches)]
         return groups
 
-    def _groups_with_facts(self, batch: _Batch, found: list[CandidateSet], groups: list[_Group]) -> list[_Group]:
+    def _groups_with_facts(self, found: list[CandidateSet], groups: list[_Group]) -> list[_Group]:
         """The best sketches once more, with the facts required, for requests without a candidate that has them all."""
-        lost = [group for group in groups if group.rank < _FACT_SKETCHES and not found[group.place].keeps_facts]
-        required = [required_tokens(batch.requests[group.place].text.text, self.tokenizer) for group in lost]
+        required = {
+            place: required_tokens(each.source, self.tokenizer)
+            for place, each in enumerate(found)
+            if not each.keeps_facts
+        }
         return [
             replace(group, width=self._width_for(len(each.tokens)), required=each)
-            for group, each in zip(lost, required, strict=True)
-            if each.tokens
+            for group in groups
+            if group.rank < _FACT_SKETCHES and (each := required.get(group.place, NOTHING)).tokens
         ]
 
     def _width_for(self, num_required: int) -> int:

@@ -5,15 +5,14 @@ compared by the edit distance of words. A word more or less counts for more than
 it moves all that follows.
 """
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parasketch.generate.overlap import compared_words
 from parasketch.text.templates import STOP_WORDS
 
-_WORD = re.compile(r"\w+|[^\w\s]")
 _BLANK = "_"
 _INSERTION = 3  # as many changed words; 1 to 4 were compared (docs/experiments.md)
 
@@ -27,8 +26,7 @@ def likeness(exemplar: str, texts: Sequence[str]) -> NDArray[np.float64]:
 
 def form_of(text: str) -> list[str]:
     """The words of a text with blanks for those of content; numbers are content."""
-    words = _WORD.findall(text.casefold())
-    return [word if word in STOP_WORDS or not word[0].isalnum() else _BLANK for word in words]
+    return [word if word in STOP_WORDS or not word[0].isalnum() else _BLANK for word in compared_words(text)]
 
 
 def _distance(first: Sequence[str], second: Sequence[str]) -> int:

@@ -29,8 +29,8 @@ class Overlaps:
 
     @classmethod
     def among(cls, texts: Sequence[str]) -> "Overlaps":
-        """Count them; words are compared without casing, punctuation marks are words."""
-        sentences = [_WORD.findall(text.casefold()) for text in texts]
+        """Count them."""
+        sentences = [compared_words(text) for text in texts]
         counts = [_matches(sentences, order) for order in range(1, ORDERS + 1)]
         return cls(np.stack([matches for matches, _ in counts]), np.stack([sizes for _, sizes in counts]))
 
@@ -44,6 +44,11 @@ class Overlaps:
         overlap = (2 * self.matches / np.maximum(both, 1)).sum(axis=0) / np.maximum(orders, 1)
         np.fill_diagonal(overlap, 1.0)
         return np.asarray(overlap)
+
+
+def compared_words(text: str) -> list[str]:
+    """The words of a text as they are compared: without casing; punctuation marks are words."""
+    return _WORD.findall(text.casefold())
 
 
 def overlap_matrix(texts: Sequence[str]) -> Floats:
