@@ -1,0 +1,97 @@
+"""Reading a Llama model from a GGUF file: its weights as fp32 arrays, and its tokeniser.
+
+Quantised weights are unpacked by the `gguf` library. Queries and keys are stored with their rows permuted for rotations of
+neighbouring pairs; here halves are rotated, so the permutation is undone.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from parasketch.errors import ModelError
+from parasketch.model.language_model import LanguageModel, LanguageModelShape
+
+
+class GgufFile:
+    """An open GGUF file of a Llama model."""
+
+    def __init__(self, path: Path) -> None:
+        from gguf import GGUFReader
+
+        try:
+            self._reader = GGUFReader(path)
+        except (OSError, ValueError, IndexError) as error:
+            raise ModelError(f"{path} is not a readable GGUF file: {error}") from error
+        self._path = path
+        self._tensors = {str(tensor.name): tensor for tensor in self._reader.tensors}
+        if self._field("general.architecture") != "llama":
+            raise ModelError(f"{path} holds a model of another architecture (expected llama)")
+
+    def shape(self) -> LanguageModelShape:
+        """The sizes of the model."""
+        return LanguageModelShape(
+            vocabulary=len(self._field("tokenizer.ggml.tokens")),
+            width=self._field("llama.embedding_length"),
+            layers=self._field("llama.block_count"),
+            heads=self._field("llama.attention.head_count"),
+            kv_heads=self._field("llama.attention.head_count_kv"),
+            ff=self._field("llama.feed_forward_length"),
+            rope_base=float(self._field("llama.rope.freq_base")),
+            norm_eps=round(float(self._field("llama.attention.layer_norm_rms_epsilon")), 9),
+        )
+
+    def tokenizer(self) -> Tokenizer:
+        """The byte-level BPE of the file; digits are tokens of their own, as in SmolLM2."""
+        tokens, merges = self._field("tokenizer.ggml.tokens"), self._field("tokenizer.ggml.merges")
+        pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
+        tokenizer = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=pairs))
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        )
+        tokenizer.decoder = decoders.ByteLevel()
+        return tokenizer
+
+    @torch.no_grad()
+    def load_into(self, model: LanguageModel) -> None:
+        """Fill the frozen weights of a model of this file's shape."""
+        shape = model.shape
+        model.embedding.copy_(self._array("token_embd.weight"))
+        model.norm.weight.copy_(self._array("output_norm.weight"))
+        for number, block in enumerate(model.blocks):
+            prefix = f"blk.{number}."
+            q = _half_rotation(self._array(f"{prefix}attn_q.weight"), shape.heads)
+            k = _half_rotation(self._array(f"{prefix}attn_k.weight"), shape.kv_heads)
+            parts: dict[Any, list[torch.Tensor]] = {
+                block.attention_norm: [self._array(f"{prefix}attn_norm.weight")],
+                block.qkv: [q, k, self._array(f"{prefix}attn_v.weight")],
+                block.out: [self._array(f"{prefix}attn_output.weight")],
+                block.ff_norm: [self._array(f"{prefix}ffn_norm.weight")],
+                block.gate_up: [self._array(f"{prefix}ffn_gate.weight"), self._array(f"{prefix}ffn_up.weight")],
+                block.down: [self._array(f"{prefix}ffn_down.weight")],
+            }
+            for module, arrays in parts.items():
+                module.weight.copy_(torch.cat(arrays))
+
+    def _array(self, name: str) -> torch.Tensor:
+        from gguf import dequantize
+
+        if name not in self._tensors:
+            raise ModelError(f"{self._path} has no tensor {name}")
+        tensor = self._tensors[name]
+        array: NDArray[np.float32] = dequantize(tensor.data, tensor.tensor_type)
+        return torch.from_numpy(array.reshape([int(size) for size in reversed(tensor.shape)]).copy())
+
+    def _field(self, name: str) -> Any:
+        field = self._reader.get_field(name)
+        if field is None:
+            raise ModelError(f"{self._path} does not say {name}")
+        return field.contents()
+
+
+def _half_rotation(weight: torch.Tensor, heads: int) -> torch.Tensor:
+    """Rows (heads · d, width) reordered from neighbouring pairs to halves."""
+    return weight.view(heads, -1, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)

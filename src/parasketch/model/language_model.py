@@ -1,0 +1,171 @@
+"""A pretrained causal language model (Llama's architecture) with low-rank adapters: what reads and writes everyday English.
+
+The weights of the base stay as they are; training changes only the adapters, so a trained model is a few megabytes
+beside its base. Queries, keys and values are one matrix here, and so are the two inner ones of the feed-forward layer:
+an adapter then has one side path where four would cost more time than the matrices they stand beside.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelShape:
+    """The sizes of a Llama model; the defaults are those of SmolLM2-135M."""
+
+    vocabulary: int = 49_152
+    width: int = 576
+    layers: int = 30
+    heads: int = 9
+    kv_heads: int = 3
+    ff: int = 1536
+    rope_base: float = 100_000.0
+    norm_eps: float = 1e-5
+
+    @property
+    def head_width(self) -> int:
+        """Dimensions of one attention head."""
+        return self.width // self.heads
+
+
+@dataclass
+class PrefixCache:
+    """Keys and values of sources, which all continuations of a source share: a list by layer of (B, kv_heads, T, d)."""
+
+    keys: list[Tensor]
+    values: list[Tensor]
+    lengths: Tensor  # (B,)
+
+    def mask(self) -> Tensor:
+        """True where a source has a token, (B, T)."""
+        return torch.arange(self.keys[0].shape[2], device=self.lengths.device) < self.lengths[:, None]
+
+
+class AdaptedLinear(nn.Module):
+    """A frozen matrix W and, beside it, a trained one of low rank: y = x Wᵀ + scale · (x Aᵀ) Bᵀ."""
+
+    weight: Tensor
+
+    def __init__(self, inputs: int, outputs: int, *, rank: int, scale: float) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.empty(outputs, inputs), persistent=False)
+        self.scale = scale
+        self.down = nn.Parameter(torch.empty(rank, inputs).normal_(std=1 / math.sqrt(inputs)))
+        self.up = nn.Parameter(torch.zeros(outputs, rank))
+
+    def forward(self, x: Tensor) -> Tensor:
+        result = F.linear(x, self.weight)
+        if self.up.shape[1] == 0:
+            return result
+        return result + F.linear(F.linear(x, self.down), self.scale * self.up)
+
+    @torch.no_grad()
+    def merge(self) -> None:
+        """Add the adapter to the matrix, for generation without side paths; there is no way back."""
+        self.weight += self.scale * (self.up @ self.down)
+        self.down, self.up = nn.Parameter(self.down[:0]), nn.Parameter(self.up[:, :0])
+
+
+class Norm(nn.Module):
+    """Root-mean-square normalisation with a frozen gain."""
+
+    weight: Tensor
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.ones(width), persistent=False)
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, (x.shape[-1],), self.weight, self.eps)
+
+
+class Block(nn.Module):
+    """Attention and a gated feed-forward layer, each normalised before and added after."""
+
+    def __init__(self, shape: LanguageModelShape, *, rank: int, scale: float) -> None:
+        super().__init__()
+        self.shape = shape
+        kv_width = shape.kv_heads * shape.head_width
+        self.attention_norm = Norm(shape.width, shape.norm_eps)
+        self.qkv = AdaptedLinear(shape.width, shape.width + 2 * kv_width, rank=rank, scale=scale)
+        self.out = AdaptedLinear(shape.width, shape.width, rank=rank, scale=scale)
+        self.ff_norm = Norm(shape.width, shape.norm_eps)
+        self.gate_up = AdaptedLinear(shape.width, 2 * shape.ff, rank=rank, scale=scale)
+        self.down = AdaptedLinear(shape.ff, shape.width, rank=rank, scale=scale)
+
+    def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, heads, T, d), keys and values (B, kv_heads, T, d) of states (B, T, width)."""
+        shape, (batch, length, _) = self.shape, x.shape
+        every = self.qkv(self.attention_norm(x)).view(batch, length, -1, shape.head_width).transpose(1, 2)
+        q, k, v = every.split([shape.heads, shape.kv_heads, shape.kv_heads], dim=1)
+        return rotate(q, rotation), rotate(k, rotation), v
+
+    def finish(self, x: Tensor, attended: Tensor) -> Tensor:
+        """Add what was attended to, (B, heads, T, d), then the feed-forward layer, to states (B, T, width)."""
+        x = x + self.out(attended.transpose(1, 2).flatten(2))
+        gate, up = self.gate_up(self.ff_norm(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * up)
+
+    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """States (B, T, width) after this block, with its keys and values; each token sees itself and its left."""
+        q, k, v = self.heads(x, rotation)
+        return self.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)), k, v
+
+
+class LanguageModel(nn.Module):
+    """Embeddings, blocks and the tied output layer."""
+
+    embedding: Tensor
+
+    def __init__(self, shape: LanguageModelShape, *, rank: int, scale: float = 2.0) -> None:
+        super().__init__()
+        self.shape = shape
+        self.register_buffer("embedding", torch.empty(shape.vocabulary, shape.width), persistent=False)
+        self.blocks = nn.ModuleList(Block(shape, rank=rank, scale=scale) for _ in range(shape.layers))
+        self.norm = Norm(shape.width, shape.norm_eps)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Final states (B, T, width) of input vectors (B, T, width) whose rows are padded on the right.
+
+        Padding needs no mask: a causal model never looks to the right.
+        """
+        rotation = self.rotation(torch.arange(x.shape[1], device=x.device))
+        for block in self.blocks:
+            x, _, _ = block(x, rotation)
+        return self.norm(x)
+
+    def read(self, x: Tensor, lengths: Tensor) -> PrefixCache:
+        """Keys and values of sources given as input vectors (B, T, width), padded on the right."""
+        rotation = self.rotation(torch.arange(x.shape[1], device=x.device))
+        cache = PrefixCache([], [], lengths)
+        for block in self.blocks:
+            x, k, v = block(x, rotation)
+            cache.keys.append(k)
+            cache.values.append(v)
+        return cache
+
+    def rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of positions (...), each (..., d)."""
+        d = self.shape.head_width
+        frequencies = self.shape.rope_base ** (-torch.arange(0, d, 2, device=positions.device) / d)
+        angles = positions[..., None] * frequencies
+        angles = torch.cat([angles, angles], dim=-1)
+        return angles.cos(), angles.sin()
+
+    def merge(self) -> None:
+        """Put all adapters into the matrices they stand beside."""
+        for module in self.modules():
+            if isinstance(module, AdaptedLinear):
+                module.merge()
+
+
+def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    """Turn heads (..., T, d) by their positions, halves paired."""
+    cos, sin = rotation
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat([-second, first], dim=-1) * sin

@@ -1,0 +1,208 @@
+"""Continuing sources: many rows of codes and tokens over the one cache of their source.
+
+A grid of B inputs by S rows grows token by token. The keys and values of a source are computed once and read by all its
+rows; only what a row has of its own is stored for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from parasketch.model.language_model import Block, PrefixCache, rotate
+from parasketch.systems.sketchlm.network import END, START, SketchLM
+
+_MOST_CHOICES = 40
+"""Tokens that sampling chooses among at each place: what is less likely than the first 40 is never good English."""
+
+
+@dataclass
+class Grid:
+    """S rows for each of B inputs, `used` tokens long."""
+
+    prefix: PrefixCache
+    keys: list[Tensor]  # by layer (B, S, kv_heads, room, d)
+    values: list[Tensor]
+    used: int
+
+    def choose(self, rows: Tensor) -> "Grid":
+        """Another grid of rows (B, S') of this one, which may repeat."""
+        at = torch.arange(len(rows), device=rows.device)[:, None]
+        return Grid(self.prefix, [k[at, rows] for k in self.keys], [v[at, rows] for v in self.values], self.used)
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A row that was decoded."""
+
+    tokens: list[int]
+    log_probs: list[float]
+    """Of every token and, last, of the end; without temperature."""
+    finished: bool
+
+
+class Decoding:
+    """Reads sources and continues them with a network whose adapters were merged."""
+
+    def __init__(self, network: SketchLM) -> None:
+        self.network, self._model = network, network.language_model
+
+    def read(self, sources: Sequence[Sequence[int]], *, room: int) -> tuple[Grid, Tensor]:
+        """A grid of one empty row for each source, and the states (B, width) that predict the first code."""
+        rows = [[START, *source, self.network.ids.sketch] for source in sources]
+        lengths = torch.tensor([len(row) for row in rows])
+        longest = int(lengths.max())
+        ids = torch.tensor([row + [END] * (longest - len(row)) for row in rows])
+        x = self.network.embed(ids)
+        rotation = self._model.rotation(torch.arange(longest))
+        prefix = PrefixCache([], [], lengths)
+        for block in self._model.blocks:
+            x, k, v = block(x, rotation)
+            prefix.keys.append(k)
+            prefix.values.append(v)
+        shape = self._model.shape
+        empty = [x.new_zeros(len(rows), 1, shape.kv_heads, room, shape.head_width) for _ in range(2 * shape.layers)]
+        states = self._model.norm(x[torch.arange(len(rows)), lengths - 1])
+        return Grid(prefix, empty[: shape.layers], empty[shape.layers :], 0), states
+
+    def advance(self, grid: Grid, ids: Tensor) -> Tensor:
+        """Add one token (B, S) to every row; returns the states (B, S, width) after it."""
+        x = self.network.embed(ids)
+        positions = grid.prefix.lengths[:, None] + grid.used
+        cos, sin = self._model.rotation(positions)  # (B, 1, d)
+        rotation = cos[:, :, None], sin[:, :, None]
+        hidden = ~grid.prefix.mask()
+        for layer, block in enumerate(self._model.blocks):
+            x = self._block(block, x, grid, layer, rotation, hidden)
+        grid.used += 1
+        return self._model.norm(x)
+
+    def log_probs(self, states: Tensor) -> Tensor:
+        """Log-probabilities (..., vocabulary) of the next token given states (..., width)."""
+        return (states @ self._model.embedding.T).log_softmax(-1)
+
+    def sketches(self, grid: Grid, states: Tensor, prefixes: Sequence[Sequence[int]], count: int) -> "Sketches":
+        """The `count` most probable sketches of each input that begin with its prefix, and the grid that has read them.
+
+        Exact but for one cut: after the second level the best 4 · count beginnings go on.
+        """
+        ids = self.network.ids
+        inputs = len(states)
+        log_probs = states.new_zeros(inputs, 1)
+        codes = torch.zeros(inputs, 1, 0, dtype=torch.long)
+        rows = states[:, None]
+        for level in range(ids.levels):
+            scores = self.network.code_logits(rows, level).log_softmax(-1)  # (B, S, K)
+            for number, prefix in enumerate(prefixes):
+                if len(prefix) > level:
+                    given = torch.full((ids.codes,), -torch.inf)
+                    given[prefix[level]] = 0.0
+                    scores[number] = given
+            total = (log_probs[..., None] + scores).flatten(1)  # (B, S · K)
+            keep = min(total.shape[1], count if level == ids.levels - 1 else 4 * count)
+            log_probs, chosen = total.topk(keep, dim=1)
+            parents, code = chosen // ids.codes, chosen % ids.codes
+            codes = torch.cat([codes[torch.arange(inputs)[:, None], parents], code[..., None]], dim=-1)
+            grid = grid.choose(parents)
+            rows = self.advance(grid, ids.first(level) + code)
+        return Sketches(codes, log_probs, grid, rows)
+
+    def truncated(self, grid: Grid, codes: Tensor) -> tuple[Grid, Tensor]:
+        """The grid of one empty row continued with given code ids (B, S, levels), and the states after them."""
+        grid = grid.choose(torch.zeros(codes.shape[:2], dtype=torch.long))
+        states = torch.empty(0)
+        for level in range(codes.shape[-1]):
+            states = self.advance(grid, codes[..., level])
+        return grid, states
+
+    def generate(
+        self, grid: Grid, states: Tensor, *, most_tokens: int, temperatures: Tensor, noise: "Noise", top_p: float
+    ) -> list[list[Continuation]]:
+        """Finish all rows token by token: greedily where a row's temperature (B, S) is 0, by sampling elsewhere."""
+        alive = torch.ones(states.shape[:2], dtype=torch.bool)
+        tokens: list[Tensor] = []
+        chances: list[Tensor] = []
+        for step in range(most_tokens + 1):
+            log_probs = self.log_probs(states)
+            top, ids = log_probs.topk(_MOST_CHOICES, dim=-1)
+            choice = _choose(top, temperatures, top_p, noise.draw(step))
+            token = ids.gather(-1, choice).squeeze(-1)
+            chance = top.gather(-1, choice).squeeze(-1)
+            tokens.append(torch.where(alive, token, END))
+            chances.append(chance)
+            alive &= token != END
+            if not alive.any() or step == most_tokens:
+                break
+            states = self.advance(grid, tokens[-1])
+        return _collect(torch.stack(tokens, -1), torch.stack(chances, -1))
+
+    def _block(
+        self, block: Block, x: Tensor, grid: Grid, layer: int, rotation: tuple[Tensor, Tensor], hidden: Tensor
+    ) -> Tensor:
+        """States (B, S, width) after a block whose rows see their source, themselves and what they had before."""
+        shape = self._model.shape
+        batch, rows, _ = x.shape
+        group = shape.heads // shape.kv_heads
+        every = block.qkv(block.attention_norm(x)).view(batch, rows, -1, shape.head_width)
+        q, k, v = every.split([shape.heads, shape.kv_heads, shape.kv_heads], dim=2)
+        grid.keys[layer][:, :, :, grid.used] = rotate(k, rotation)
+        grid.values[layer][:, :, :, grid.used] = v
+        q = rotate(q, rotation).view(batch, rows, shape.kv_heads, group, -1) * shape.head_width**-0.5
+        # The source's keys are the same for all rows: rows are further queries on them.
+        shared = q.transpose(1, 2).flatten(2, 3) @ grid.prefix.keys[layer].transpose(-1, -2)  # (B, kv, S · g, T)
+        shared = shared.masked_fill(hidden[:, None, None], -torch.inf).unflatten(2, (rows, group)).transpose(1, 2)
+        own_keys, own_values = (each[layer][:, :, :, : grid.used + 1] for each in (grid.keys, grid.values))
+        own = q @ own_keys.transpose(-1, -2)  # (B, S, kv, g, used + 1)
+        weights = torch.cat([shared, own], dim=-1).softmax(-1)
+        length = shared.shape[-1]
+        seen = weights[..., :length].transpose(1, 2).flatten(2, 3) @ grid.prefix.values[layer]
+        seen = seen.unflatten(2, (rows, group)).transpose(1, 2) + weights[..., length:] @ own_values
+        # Rows stand here where positions stand in training.
+        return block.finish(x, seen.flatten(2, 3).transpose(1, 2))
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """Sketches that were chosen: codes (B, S, levels), log-probabilities (B, S), and where decoding goes on."""
+
+    codes: Tensor
+    log_probs: Tensor
+    grid: Grid
+    states: Tensor
+
+
+class Noise:
+    """Gumbel noise of each input's own, so that no result depends on what else is in a batch."""
+
+    def __init__(self, seeds: Sequence[int], rows: int) -> None:
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        self._rows = rows
+
+    def draw(self, step: int) -> Tensor:
+        """The noise (B, S, choices) of the next step; steps come in order."""
+        del step
+        uniform = [torch.rand(self._rows, _MOST_CHOICES, generator=each) for each in self._generators]
+        return -(-torch.stack(uniform).clamp(1e-9, 1 - 1e-7).log()).log()
+
+
+def _choose(top: Tensor, temperatures: Tensor, top_p: float, noise: Tensor) -> Tensor:
+    """Which of the best tokens (B, S, choices) each row takes, (B, S, 1)."""
+    warm = temperatures[..., None].clamp(min=1e-6)
+    probabilities = (top / warm).softmax(-1)
+    unlikely = probabilities.cumsum(-1) - probabilities >= top_p
+    sampled = (top / warm + noise).masked_fill(unlikely, -torch.inf).argmax(-1, keepdim=True)
+    return torch.where(temperatures[..., None] > 0, sampled, 0)
+
+
+def _collect(tokens: Tensor, log_probs: Tensor) -> list[list[Continuation]]:
+    result = []
+    for row_tokens, row_chances in zip(tokens.tolist(), log_probs.tolist(), strict=True):
+        result.append([_continuation(*pair) for pair in zip(row_tokens, row_chances, strict=True)])
+    return result
+
+
+def _continuation(tokens: list[int], log_probs: list[float]) -> Continuation:
+    finished = END in tokens
+    end = tokens.index(END) if finished else len(tokens)
+    return Continuation(tokens[:end], log_probs[: end + 1], finished)

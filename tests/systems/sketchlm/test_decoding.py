@@ -1,0 +1,109 @@
+"""Decoding over the shared cache of a source gives what reading the whole row at once gives."""
+
+import torch
+from tests.systems.sketchlm.tiny_language_model import tiny_network
+
+from parasketch.systems.sketchlm.decoding import Decoding, Noise
+from parasketch.systems.sketchlm.network import END, START, Example
+
+SOURCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17]]
+
+
+def _whole_row(network, ids: list[int]) -> torch.Tensor:
+    """States (T, width) of a row read at once."""
+    return network.language_model(network.embed(torch.tensor([ids])))[0]
+
+
+@torch.no_grad()
+def test_states_of_a_grid_equal_those_of_whole_rows() -> None:
+    network = tiny_network()
+    decoding = Decoding(network)
+    grid, first = decoding.read(SOURCES, room=8)
+    for number, source in enumerate(SOURCES):
+        whole = _whole_row(network, [START, *source, network.ids.sketch])
+        torch.testing.assert_close(first[number], whole[-1])
+    grid = grid.choose(torch.zeros(3, 2, dtype=torch.long))
+    steps = torch.randint(0, 60, (5, 3, 2), generator=torch.Generator().manual_seed(1))
+    for ids in steps:
+        states = decoding.advance(grid, ids)
+    for number, source in enumerate(SOURCES):
+        for row in range(2):
+            whole = _whole_row(network, [START, *source, network.ids.sketch, *steps[:, number, row].tolist()])
+            torch.testing.assert_close(states[number, row], whole[-1], atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_best_sketches_are_those_of_brute_force() -> None:
+    network = tiny_network(codes=3)
+    decoding = Decoding(network)
+    grid, states = decoding.read(SOURCES, room=8)
+    found = decoding.sketches(grid, states, [(), (2,), ()], count=5)
+    for number, source in enumerate(SOURCES):
+        scores = {}
+        for a in range(3):
+            for b in range(3):
+                for c in range(3):
+                    ids = [START, *source, network.ids.sketch, *network.ids.of((a, b, c))]
+                    whole = _whole_row(network, ids)[len(source) + 1 :]
+                    parts = [network.code_logits(whole[level], level).log_softmax(-1) for level in range(3)]
+                    first = parts[0][a] if number != 1 else torch.tensor(0.0 if a == 2 else -torch.inf)
+                    scores[a, b, c] = float(first + parts[1][b] + parts[2][c])
+        expected = sorted(scores, key=scores.__getitem__, reverse=True)[:5]
+        assert [tuple(codes) for codes in found.codes[number].tolist()] == expected
+        torch.testing.assert_close(found.log_probs[number], torch.tensor([scores[each] for each in expected]))
+
+
+@torch.no_grad()
+def test_greedy_rows_take_the_most_probable_tokens_and_do_not_depend_on_neighbours() -> None:
+    network = tiny_network(seed=3)
+    decoding = Decoding(network)
+
+    def run(sources: list[list[int]]) -> list[list[int]]:
+        grid, states = decoding.read(sources, room=16)
+        found = decoding.sketches(grid, states, [()] * len(sources), count=2)
+        noise = Noise(range(len(sources)), 2)
+        rows = decoding.generate(
+            found.grid, found.states, most_tokens=6, temperatures=torch.zeros(len(sources), 2), noise=noise, top_p=0.9
+        )
+        return [[(tuple(row.tokens), row.finished) for row in each] for each in rows], found.codes.tolist()
+
+    together, codes = run(SOURCES)
+    for number, source in enumerate(SOURCES):
+        assert run([source])[0][0] == together[number]
+        row = [START, *source, network.ids.sketch, *network.ids.of(tuple(codes[number][0]))]
+        for token in together[number][0][0]:
+            logits = _whole_row(network, row)[-1] @ network.language_model.embedding.T
+            assert int(logits.argmax()) == token
+            row.append(token)
+
+
+@torch.no_grad()
+def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
+    network = tiny_network(seed=4)
+    decoding = Decoding(network)
+
+    def run(sources: list[list[int]], seeds: list[int]) -> list[list[tuple[int, ...]]]:
+        grid, states = decoding.read(sources, room=16)
+        found = decoding.sketches(grid, states, [()] * len(sources), count=3)
+        rows = decoding.generate(
+            found.grid,
+            found.states,
+            most_tokens=6,
+            temperatures=torch.ones(len(sources), 3),
+            noise=Noise(seeds, 3),
+            top_p=0.95,
+        )
+        return [[tuple(row.tokens) for row in each] for each in rows]
+
+    assert run(SOURCES, [1, 2, 3])[1:] == run(SOURCES[1:], [2, 3])
+    assert run(SOURCES, [1, 2, 3]) != run(SOURCES, [4, 5, 6])
+
+
+@torch.no_grad()
+def test_merging_adapters_changes_nothing() -> None:
+    network = tiny_network()
+    row = Example(SOURCES[0], [20, 21], (1, 2, 3), 2).ids(network.ids)
+    assert row == [START, 5, 6, 7, 8, 60, 62, 68, 75, 20, 21, END]
+    before = _whole_row(network, row)
+    network.language_model.merge()
+    torch.testing.assert_close(_whole_row(network, row), before, atol=1e-5, rtol=1e-4)
