@@ -17,7 +17,7 @@ from parasketch.generate.likeness import likeness
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.results import Paraphrase, Sketch
 from parasketch.generate.settings import GenerateConfig, RerankWeights
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.normalise import normalise
 from parasketch.text.tokenizer import Tokenizer
 

@@ -5,10 +5,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from parasketch.config import ModelConfig
 from parasketch.errors import ModelError
-from parasketch.model.hrqvae import HRQVAE
-from parasketch.model.storage import load_model, save_model
+from parasketch.model.storage import save_model
+from parasketch.systems.hrqvae.config import ModelConfig
+from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.systems.kinds import load_model
 from parasketch.text.tokenizer import Tokenizer
 
 

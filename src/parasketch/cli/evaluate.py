@@ -91,7 +91,7 @@ def evaluate_command(
     from parasketch.evaluate.outputs import read_outputs
     from parasketch.evaluate.results import EvalData
     from parasketch.evaluate.run import Run, evaluate_outputs, model_runs
-    from parasketch.systems.hrqvae import HrqVae
+    from parasketch.systems.trained import HrqVae
 
     items = EvalData.read(data, limit)
     scorer = _scorer(alpha, templates, semantic, bootstrap, seed)

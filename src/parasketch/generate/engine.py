@@ -30,9 +30,9 @@ from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch
 from parasketch.generate.wishes import Request, Wishes
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
 from parasketch.model.outputs import Encoding
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 MOST_ROWS = 1024

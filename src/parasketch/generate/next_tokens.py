@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from parasketch.model.copying import SMALLEST
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.outputs import DecodingState
+from parasketch.systems.hrqvae.network import HRQVAE
 
 _BLOCK_ELEMENTS = 1 << 20  # 4 MB of fp32 logits at a time
 _CHUNK = 64

@@ -21,8 +21,8 @@ from parasketch.generate.routing import Engines, OneEngine, find_device, load_en
 from parasketch.generate.semantic import SentenceModel, SentenceTransformersModel
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.wishes import Wishes
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.storage import save_model
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 

@@ -12,7 +12,7 @@ from parasketch.generate.engine import Engine
 from parasketch.generate.pretrained import find_model, shipped_models
 from parasketch.generate.semantic import SentenceModel
 from parasketch.generate.settings import GenerateConfig
-from parasketch.model.storage import load_model
+from parasketch.systems.kinds import load_model
 
 FOR_QUESTIONS, FOR_OTHERS = "questions", "captions"
 _QUESTION = re.compile(

@@ -22,8 +22,8 @@ from parasketch.data.counter_rng import random_bits, uniform
 from parasketch.generate.next_tokens import NextTokens, Rules, next_tokens
 from parasketch.generate.required import Required, Requirements, take_in_turn
 from parasketch.generate.settings import GenerateConfig
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.outputs import DecodingState, Encoding
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 _DROP_SHARE = 8  # groups are dropped when one in so many has ended: dropping copies the cache

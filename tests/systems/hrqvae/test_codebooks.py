@@ -3,9 +3,9 @@ from lightning_fabric import Fabric
 from tiny import config_for
 
 from parasketch.data.prepared import Prepared
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
-from parasketch.train.codebooks import revive_codes, start_codebooks
+from parasketch.systems.hrqvae.codebooks import revive_codes, start_codebooks
+from parasketch.systems.hrqvae.network import HRQVAE
 
 FABRIC = Fabric(accelerator="cpu", devices=1)
 

@@ -3,20 +3,24 @@
 All processes end with the codebooks of the first one, bit for bit.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from parasketch.data.prepared import Prepared
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
+from parasketch.systems.hrqvae.network import HRQVAE
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 KMEANS_SENTENCES = 4096
 
 
 @torch.no_grad()
-def start_codebooks(model: HRQVAE, prepared: Prepared, *, length: float, seed: int, fabric: Fabric) -> None:
+def start_codebooks(model: HRQVAE, prepared: Prepared, *, length: float, seed: int, fabric: "Fabric") -> None:
     """Give the forms of real sentences a typical length, and set the codebooks by k-means on them.
 
     The decoder has learned to read the forms as they are; it is told of their new scale.
@@ -34,13 +38,13 @@ def start_codebooks(model: HRQVAE, prepared: Prepared, *, length: float, seed: i
     _share(model, fabric)
 
 
-def revive_codes(model: HRQVAE, form: Tensor, *, threshold: float, seed: int, fabric: Fabric) -> None:
+def revive_codes(model: HRQVAE, form: Tensor, *, threshold: float, seed: int, fabric: "Fabric") -> None:
     """Give codes that are used less than `threshold` times their fair share a place among the forms (B, form_width)."""
     model.quantizer.revive(form, threshold=threshold, generator=torch.Generator().manual_seed(seed))
     _share(model, fabric)
 
 
 @torch.no_grad()
-def _share(model: HRQVAE, fabric: Fabric) -> None:
+def _share(model: HRQVAE, fabric: "Fabric") -> None:
     for tensor in (model.form.centre, model.form.scale, model.quantizer.codebooks, model.quantizer.usage):
         tensor.copy_(fabric.broadcast(tensor.detach()))
