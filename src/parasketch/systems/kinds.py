@@ -34,6 +34,11 @@ KINDS: dict[str, Kind] = {
         "parasketch.systems.hrqvae.network:HRQVAE",
         "parasketch.systems.hrqvae.task:HrqVaeTask",
     ),
+    "sketchlm": Kind(
+        "sketches on a pretrained language model: source, codes and target in one causal sequence",
+        "parasketch.systems.sketchlm.network:SketchLM",
+        "parasketch.systems.sketchlm.task:SketchLMTask",
+    ),
 }
 
 

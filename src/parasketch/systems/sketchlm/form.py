@@ -9,6 +9,8 @@ sentence, so that an exemplar of any topic gives its form, and takes microsecond
 import math
 import zlib
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -21,7 +23,11 @@ from parasketch.text.tagger import TaggedToken
 from parasketch.text.templates import build_template, template_text
 
 HASHES = 8192
-_BE = frozenset("am is are was were be been being 's 're 'm".split())
+_LEAST = 5
+"""Features of fewer sentences than this say nothing about form."""
+_MOST_POINTS = 20_000
+"""Points that k-means looks at; more do not change it."""
+_BE = frozenset(["am", "is", "are", "was", "were", "be", "been", "being", "'s", "'re", "'m"])
 
 
 def form_features(tokens: Sequence[TaggedToken]) -> dict[int, float]:
@@ -34,7 +40,7 @@ def form_features(tokens: Sequence[TaggedToken]) -> dict[int, float]:
     features["$ " + " ".join(parts[-2:])] = 0.8
     for part in parts:
         features[part] = 0.5
-    for pair in zip(parts, parts[1:], strict=False):
+    for pair in pairwise(parts):
         features[" ".join(pair)] = 0.5
     if _is_passive(tokens):
         features["passive"] = 1.5
@@ -63,17 +69,16 @@ class FormEncoder(nn.Module):
         super().__init__()
         self.register_buffer("projection", torch.zeros(HASHES, width))
         self.quantizer = HierarchicalQuantizer(width=width, levels=levels, codes=codes)
-        self._tagger = CrfTagger()
+        self.quantizer.requires_grad_(False)
+
+    @cached_property
+    def _tagger(self) -> CrfTagger:
+        return CrfTagger()
 
     def forms(self, sentences: Sequence[str]) -> Tensor:
-        """Form vectors (n, width)."""
+        """Form vectors (n, width), of length 1."""
         rows = [form_features(tokens) for tokens in self._tagger.tag(sentences)]
-        result = torch.zeros(len(rows), self.projection.shape[1])
-        for number, features in enumerate(rows):
-            keys = torch.tensor(list(features))
-            weights = torch.tensor(list(features.values()))
-            result[number] = (weights / weights.norm()) @ self.projection[keys]
-        return result
+        return self._project(rows)
 
     @torch.no_grad()
     def sketches(self, sentences: Sequence[str]) -> list[tuple[int, ...]]:
@@ -91,19 +96,25 @@ class FormEncoder(nn.Module):
         counts: NDArray[np.float64] = np.zeros(HASHES)
         for features in rows:
             counts[list(features)] += 1
-        rarity = np.log(len(rows) / np.maximum(counts, 1)) * (counts >= 5)
-        norms = [math.sqrt(sum(weight**2 for weight in features.values())) for features in rows]
+        # Rare features say more, but openings such as "what" are common and say most: half of the usual weight.
+        scale = np.sqrt(np.log(len(rows) / np.maximum(counts, 1)) * (counts >= _LEAST))
         matrix = csr_matrix(
             (
-                [w / norm for features, norm in zip(rows, norms, strict=True) for w in features.values()],
+                [weight for features in rows for weight in features.values()],
                 [key for features in rows for key in features],
                 np.cumsum([0, *map(len, rows)]),
             ),
             shape=(len(rows), HASHES),
         )
-        # Rare features say more, but openings such as "what" are common and say most: half of the usual weight.
-        scale = np.sqrt(rarity)
         svd = TruncatedSVD(self.projection.shape[1], random_state=seed).fit(matrix.multiply(scale).tocsr())
-        self.projection.copy_(torch.from_numpy((scale[:, None] * svd.components_.T).astype(np.float32)))
-        forms = torch.from_numpy((matrix @ self.projection.numpy()).astype(np.float32))
-        self.quantizer.fit(forms, seed=seed)
+        # The first dimensions would outshine the others: divided by the root of their size, all levels have work.
+        directions = scale[:, None] * svd.components_.T / np.sqrt(svd.singular_values_)
+        self.projection.copy_(torch.from_numpy(directions.astype(np.float32)))
+        self.quantizer.fit(self._project(rows[:_MOST_POINTS]), seed=seed)
+
+    def _project(self, rows: Sequence[dict[int, float]]) -> Tensor:
+        """Vectors (n, width) of rows of features."""
+        result = torch.zeros(len(rows), self.projection.shape[1])
+        for number, features in enumerate(rows):
+            result[number] = torch.tensor(list(features.values())) @ self.projection[list(features)]
+        return nn.functional.normalize(result, dim=-1)

@@ -8,12 +8,19 @@ Codes are ids above those of the vocabulary, so that a sequence is one row of id
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from parasketch.model.language_model import LanguageModel, LanguageModelShape
+from parasketch.model.language_model import LanguageModel
+from parasketch.systems.sketchlm.base import BaseTokenizer, load_base
+from parasketch.systems.sketchlm.config import KIND, SketchLMShape
+from parasketch.systems.sketchlm.form import FormEncoder
+
+if TYPE_CHECKING:
+    from parasketch.model.storage import StoredModel
 
 START, END = 0, 2
 """The ids of <|endoftext|>, which begins a row, and <|im_end|>, which ends a target."""
@@ -47,7 +54,7 @@ class SketchIds:
         return self.vocabulary + 1 + level * (self.codes + 1)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: Fabric looks through what goes into and comes out of a network
 class Rows:
     """Sequences of ids, padded on the right, and what each position has to predict."""
 
@@ -56,6 +63,16 @@ class Rows:
     targets: Tensor  # (N,)
     code_at: list[Tensor]  # by level: flat positions that predict its code
     codes: list[Tensor]
+
+    def to(self, device: torch.device) -> "Rows":
+        """The same rows on another device."""
+        return Rows(
+            self.ids.to(device),
+            self.target_at.to(device),
+            self.targets.to(device),
+            [each.to(device) for each in self.code_at],
+            [each.to(device) for each in self.codes],
+        )
 
     @classmethod
     def from_examples(cls, examples: list["Example"], ids: SketchIds) -> "Rows":
@@ -68,11 +85,10 @@ class Rows:
         codes: list[list[int]] = [[] for _ in range(ids.levels)]
         for number, (example, row) in enumerate(zip(examples, rows, strict=True)):
             start = number * length + len(example.source) + 1  # the place of <sketch>
-            if example.sketch is not None:
-                # A code is predicted from those before it, so the level after the first dropped one is the last.
-                for level in range(min(example.depth + 1, ids.levels)):
-                    code_at[level].append(start + level)
-                    codes[level].append(example.sketch[level])
+            # A code is predicted from those before it, so the level after the first dropped one is the last.
+            for level in range(min(example.depth + 1, ids.levels)):
+                code_at[level].append(start + level)
+                codes[level].append(example.sketch[level])
             first = start + ids.levels
             at += range(first, first + len(example.target) + 1)
             targets += [*example.target, END]
@@ -88,20 +104,19 @@ class Rows:
 
 @dataclass(frozen=True)
 class Example:
-    """A source and a target with its sketch, if known, of which `depth` codes are shown."""
+    """A source and a target with its sketch, of which `depth` codes are shown."""
 
     source: list[int]
     target: list[int]
-    sketch: tuple[int, ...] | None
+    sketch: tuple[int, ...]
     depth: int
 
     def ids(self, ids: SketchIds) -> list[int]:
         """The whole row."""
-        shown = () if self.sketch is None else self.sketch[: self.depth]
-        return [START, *self.source, ids.sketch, *ids.of(shown), *self.target, END]
+        return [START, *self.source, ids.sketch, *ids.of(self.sketch[: self.depth]), *self.target, END]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Losses:
     """Mean negative log-likelihoods of target tokens and of codes by level (0 where a batch has none)."""
 
@@ -110,16 +125,30 @@ class Losses:
 
 
 class SketchLM(nn.Module):
-    """A language model with codes among its tokens."""
+    """A language model with codes among its tokens, and what gives a sentence its codes.
 
-    def __init__(
-        self, shape: LanguageModelShape, *, levels: int = 3, codes: int = 16, rank: int = 32, scale: float = 2.0
-    ) -> None:
+    The base is not among its weights: what is stored is what was trained.
+    """
+
+    kind: ClassVar[str] = KIND
+
+    def __init__(self, config: SketchLMShape) -> None:
         super().__init__()
-        self.ids = SketchIds(shape.vocabulary, levels, codes)
-        self.language_model = LanguageModel(shape, rank=rank, scale=scale)
-        self.code_embedding = nn.Parameter(torch.empty(self.ids.count, shape.width).normal_(std=0.1))
-        self.code_output = nn.Parameter(torch.zeros(levels, codes, shape.width))
+        self.config = config
+        self.ids = SketchIds(config.base.vocabulary, config.levels, config.codes)
+        self.language_model = LanguageModel(config.base, rank=config.rank, scale=config.scale)
+        width = config.base.width
+        self.code_embedding = nn.Parameter(torch.empty(self.ids.count, width).normal_(std=0.1))
+        self.code_output = nn.Parameter(torch.zeros(config.levels, config.codes, width))
+        self.form = FormEncoder(width=config.form_width, levels=config.levels, codes=config.codes)
+
+    @classmethod
+    def load(cls, stored: "StoredModel") -> tuple[Self, BaseTokenizer]:
+        """The network of a model directory on the base of this machine, and its tokeniser."""
+        with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
+            network = cls(stored.read_config(SketchLMShape))
+        tokenizer = load_base(network.language_model)
+        return stored.fill(network), tokenizer
 
     def embed(self, ids: Tensor) -> Tensor:
         """Input vectors (..., width) of ids (...), of tokens and of codes."""
@@ -143,7 +172,3 @@ class SketchLM(nn.Module):
     def code_logits(self, states: Tensor, level: int) -> Tensor:
         """Logits (..., K) of a level's codes given states (..., width)."""
         return F.linear(states, self.code_output[level])
-
-    def trained(self) -> dict[str, Tensor]:
-        """What training changes, by name: adapters and codes; the base is not among it."""
-        return {name: value for name, value in self.named_parameters() if value.requires_grad}
