@@ -36,7 +36,8 @@ from parasketch.generate.pretrained import find_model
 from parasketch.generate.rerank import COSTLY
 from parasketch.generate.semantic import SentenceTransformersModel
 from parasketch.generate.settings import GenerateConfig, RerankWeights
-from parasketch.model.storage import CONFIG, load_model
+from parasketch.model.storage import CONFIG
+from parasketch.systems.kinds import load_model
 
 COPY = 1e9  # a copy is chosen when there is nothing else, as in `rerank`
 SET_BY_HAND = ("likeness", "semantic")

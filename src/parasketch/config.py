@@ -20,9 +20,13 @@ PRESETS = Path(__file__).parent / "configs"
 C = TypeVar("C")
 
 
+DRAWING = ("max_pairs", "template_dropout")
+"""The settings of the data that say how examples are drawn from a prepared corpus, not how it is prepared."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """How raw clusters become training triples."""
+    """How raw clusters become training examples."""
 
     tokenizer: Literal["subword", "bert"] = "subword"
     """`subword`: trained on the corpus, keeps spaces; `bert`: WordPiece from `bert_vocab`, as in the paper."""
