@@ -105,12 +105,12 @@ class TrainConfig:
     """Length of the run in optimiser steps, unless `minutes` is given."""
     minutes: float | None = None
     """Length of the run in minutes of training; it replaces `steps`."""
-    batch_size: int = 128
+    batch_size: int = 192
     """Examples a step on each process."""
     accumulate: int = 1
     """Split each batch into so many parts, for a smaller memory."""
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
-    learning_rate: float = 1e-3
+    learning_rate: float = 1.5e-3
     """Peak rate."""
     warmup: float = 0.04
     """Share of the run in which the rate rises."""

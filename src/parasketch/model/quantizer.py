@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from parasketch.extras import needs
+
 USAGE_DECAY = 0.99
 
 
@@ -98,7 +100,8 @@ class HierarchicalQuantizer(nn.Module):
     @torch.no_grad()
     def fit(self, x: Tensor, *, seed: int = 0) -> "HierarchicalQuantizer":
         """Set the codebooks by k-means on (n, width) vectors, level by level on what is left over."""
-        from sklearn.cluster import KMeans
+        with needs("train", "k-means"):
+            from sklearn.cluster import KMeans
 
         residual = x.detach().float().cpu()
         for level in range(self.levels):
