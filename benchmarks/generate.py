@@ -28,7 +28,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parasketch.generate.engine import MOST_ROWS
+from parasketch.generate.hrqvae import MOST_ROWS
+from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.pretrained import shipped_models
 from parasketch.generate.settings import GenerateConfig
@@ -64,8 +65,8 @@ def random_sources(model: HRQVAE, count: int, lengths: tuple[int, ...]) -> list[
 
 
 def fast(model: HRQVAE, sources: list[list[int]], n: int) -> list[tuple[int, ...]]:
-    """Sorted by length, encoded once, all sketches at once, cached decoding; blocks as in `Engine`."""
-    search = TokenSearch(model, SpecialTokens(PAD, BEGIN, END, NEVER), GenerateConfig())
+    """Sorted by length, encoded once, all sketches at once, cached decoding; blocks as in the engine."""
+    search = TokenSearch(SpecialTokens(PAD, BEGIN, END, NEVER), GenerateConfig())
     size = max(1, MOST_ROWS // (n * BEAM))
     ordered = sorted(sources, key=len)
     found = []
@@ -76,7 +77,8 @@ def fast(model: HRQVAE, sources: list[list[int]], n: int) -> list[tuple[int, ...
         form = model.quantizer.decode(torch.from_numpy(ranked.codes).flatten(0, 1))
         groups = torch.arange(len(own)).repeat_interleave(n)
         limits = torch.from_numpy(encoding.sentences.layout.lengths)[groups]
-        found += [each[0].tokens for each in search(encoding, groups, form, width=BEAM, limits=limits)]
+        decoding = TransformerDecoding(model, model.start(encoding, groups, form))
+        found += [each[0].tokens for each in search(decoding, limits, width=BEAM)]
     return found
 
 

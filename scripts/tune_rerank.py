@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from parasketch.config import from_dict, to_dict
+from parasketch.config import to_dict
 from parasketch.console import track
 from parasketch.data.clusters import distinct_sentences
 from parasketch.data.corpora import EvalItem, read_clusters, read_eval
@@ -34,9 +34,10 @@ from parasketch.generate.candidates import FEATURES, Judged
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.pretrained import find_model
 from parasketch.generate.rerank import COSTLY
-from parasketch.generate.semantic import SentenceTransformersModel
-from parasketch.generate.settings import GenerateConfig, RerankWeights
-from parasketch.model.storage import CONFIG, load_model
+from parasketch.generate.settings import GenerateConfig, RerankWeights, stored_settings
+from parasketch.model.storage import CONFIG
+from parasketch.systems.kinds import load_model
+from parasketch.text.sentence_encoder import SentenceTransformersModel
 
 COPY = 1e9  # a copy is chosen when there is nothing else, as in `rerank`
 SET_BY_HAND = ("likeness", "semantic")
@@ -183,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> GenerateConfig:
         parser.error("--meaning needs --semantic")
     directory = find_model(options.model)
     loaded = load_model(directory)
-    config = from_dict(GenerateConfig, loaded.sections.get("generate", {}))
+    config = stored_settings(loaded.sections.get("generate", {}))
     if options.sketches is not None:
         config = replace(config, sketches=options.sketches)
     if options.own_code_penalty is not None:

@@ -36,6 +36,19 @@ def test_every_system_has_presets_and_no_preset_lacks_a_system() -> None:
     assert {system for system, _ in PRESET_FILES} == set(KINDS) == {path.name for path in PRESETS.iterdir()}
 
 
+@pytest.mark.parametrize("system", KINDS)
+def test_there_is_one_set_of_defaults(system: str) -> None:
+    """`small` explains them line by line; it does not have others."""
+    kind = task_class(system).config_type
+    assert load_config(kind, system, "small") == kind()
+
+
+@pytest.mark.parametrize(("system", "name"), PRESET_FILES)
+def test_every_line_of_a_preset_is_explained(system: str, name: str) -> None:
+    lines = (PRESETS / system / f"{name}.yaml").read_text().splitlines()
+    assert [line for line in lines if line.startswith("  ") and "#" not in line] == []
+
+
 def test_the_two_kinds_of_presets() -> None:
     paper, small = load_preset("paper"), load_preset("small")
     assert (paper.model.width, paper.model.meaning_width, paper.model.form_width) == (768, 192, 576)

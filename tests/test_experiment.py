@@ -82,6 +82,15 @@ def test_a_prepared_corpus_with_and_without_dev_items(begin: SetUp, clusters: Pa
     assert (best / "model.safetensors").read_bytes() == (best.parent / "last" / "model.safetensors").read_bytes()
 
 
+def test_a_model_says_how_its_corpus_was_prepared(begin: SetUp, clusters: Path) -> None:
+    """Not what the preset would have done."""
+    prepared = corpus_task(begin(str(clusters), "data.templates=pos", "data.max_tokens=40")).prepared
+    best = run(begin("small", "data.vocab_size=4000", "data.max_pairs=3", data=prepared.path))
+    data = json.loads((best / "config.json").read_text())["data"]
+    assert (data["templates"], data["max_tokens"], data["vocab_size"]) == ("pos", 40, prepared.tokenizer.vocab_size)
+    assert (data["tagger"], data["max_pairs"]) == (prepared.manifest["settings"]["tagger"], 3)
+
+
 def test_a_run_of_another_system_does_not_go_on(begin: SetUp, clusters: Path, tmp_path: Path) -> None:
     run(begin(str(clusters)))
     note = tmp_path / "run" / "config.json"
@@ -150,7 +159,7 @@ def test_a_run_goes_on_with_the_corpus_it_began_with(begin: SetUp, clusters: Pat
 
 def test_a_corpus_prepared_otherwise_is_no_corpus(begin: SetUp, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="folder: not a prepared corpus of this version"):
         begin("small", data=tmp_path / "folder", dev=tmp_path / "dev.jsonl")
 
 

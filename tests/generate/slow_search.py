@@ -38,11 +38,6 @@ def next_log_probs(model: HRQVAE, source: list[int], form: torch.Tensor, tokens:
     return longer - so_far
 
 
-def repeats(tokens: list[int], n: int) -> bool:
-    grams = [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
-    return len(set(grams)) < len(grams)
-
-
 def advance(runs: Sequence[Sequence[int]], said: tuple[int, int], token: int) -> tuple[int, int] | None:
     """How many runs, and how many tokens of the next one, are said after one more token; None if it may not follow."""
     number, inside = said
@@ -118,8 +113,6 @@ def slow_beam(
             allowed = [token for token in range(len(log_probs)) if token not in special.never]
             if length == 2:
                 allowed.remove(special.end)
-            if config.no_repeat:
-                allowed = [token for token in allowed if not repeats([*beam.tokens, token], config.no_repeat)]
             if length == config.max_tokens:
                 allowed = [special.end]
             allowed.sort(key=lambda token: -log_probs[token])

@@ -11,7 +11,7 @@ from parasketch.data.records import BadRows
 from parasketch.errors import DataError, UsageError
 from parasketch.generate import bulk
 from parasketch.generate.bulk import BulkReport, paraphrase_file
-from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.paraphrases import Paraphrase, Sketch
 
 SETTINGS = {"n": 2, "sketch": None}
 

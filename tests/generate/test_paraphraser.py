@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from parasketch.errors import ModelError, UsageError
 from parasketch.generate.candidates import FEATURES
-from parasketch.generate.inputs import problem_with
 from parasketch.generate.likeness import likeness
 from parasketch.generate.paraphraser import Paraphraser
-from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.requests import problem_with
 from parasketch.generate.settings import GenerateConfig, RerankWeights
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.normalise import normalise
@@ -56,19 +56,19 @@ def test_results_differ_from_the_input_and_from_each_other(paraphraser: Paraphra
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "arguments",
     [{}, {"n": 4}, {"n": 3, "rerank": False}, {"like": EXEMPLAR, "n": 2}, {"temperature": 1.0, "n": 2, "seed": 3}],
     ids=["one", "four", "plain", "like", "sampled"],
 )
 def test_results_do_not_depend_on_batch_size_order_or_neighbours(
-    paraphraser: Paraphraser, wishes: dict[str, object]
+    paraphraser: Paraphraser, arguments: dict[str, object]
 ) -> None:
     texts = ["parrots", *SENTENCES[::6], TEXT, TEXT, FACTS, "do 3 whales live in Peru?"]
-    together = paraphraser(texts, batch_size=64, **wishes)
-    by_two = paraphraser(texts[::-1], batch_size=2, **wishes)[::-1]
+    together = paraphraser(texts, batch_size=64, **arguments)
+    by_two = paraphraser(texts[::-1], batch_size=2, **arguments)[::-1]
     for place, text in enumerate(texts):
         assert_same(by_two[place], together[place])
-        assert_same(paraphraser(text, **wishes), together[place])
+        assert_same(paraphraser(text, **arguments), together[place])
 
 
 def test_an_exemplar_decides_the_sketch(paraphraser: Paraphraser) -> None:
@@ -184,7 +184,7 @@ def test_facts_that_are_kept_already_are_not_searched_for(
     def required_tokens(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("parasketch.generate.engine.required_tokens", required_tokens)
+    monkeypatch.setattr("parasketch.generate.hrqvae.required_tokens", required_tokens)
     paraphraser(TEXT.lower(), n=3)
     monkeypatch.setattr("parasketch.generate.candidates.lost_facts", lambda *_: ())
     paraphraser(FACTS, n=3)
@@ -257,24 +257,41 @@ def test_settings_of_a_model_that_cannot_be(paraphraser: Paraphraser, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("arguments", "message"),
     [
         ({"sketch": (4,)}, r"^code 4 at level 1 of the sketch is out of range \(expected 0 to 3\)$"),
         ({"sketch": (0, -1)}, r"^code -1 at level 2 of the sketch is out of range"),
         ({"sketch": (0, 0, 0, 0)}, "^the sketch 0,0,0,0 is too long: a sketch of this model has 3 codes$"),
         ({"depth": 4}, r"^depth 4: a sketch of this model has 3 codes \(expected 0 to 3\)$"),
-        ({"depth": -1}, "^depth -1"),
-        ({"n": 0}, r"^n is 0 \(expected 1 to 1000\)$"),
+        ({"depth": -1}, r"^depth is -1 \(expected a whole number, at least 0\)$"),
+        ({"n": 0}, r"^n is 0 \(expected a whole number, 1 to 1000\)$"),
         ({"temperature": 0.0}, "^the temperature is 0.0"),
-        ({"batch_size": 0}, "^the batch size is 0"),
+        ({"batch_size": 0}, "^batch_size is 0"),
+        ({"n": "2"}, r"^n is '2' \(expected a whole number, 1 to 1000\)$"),
+        ({"n": True}, "^n is True"),
+        ({"n": None}, "^n is None"),
+        ({"n": 2.0}, "^n is 2.0"),
+        ({"depth": "1"}, "^depth is '1'"),
+        ({"rerank": "no"}, "^rerank is 'no'"),
+        ({"seed": "x"}, "^seed is 'x'"),
+        ({"temperature": "1"}, "^the temperature is '1'"),
+        ({"temperature": float("nan")}, "^the temperature is nan"),
+        ({"batch_size": None}, "^batch_size is None"),
+        ({"sketch": 13}, r"^the sketch is 13 \(expected codes such as \(13, 5\)"),
+        ({"sketch": "1"}, "^the sketch is '1'"),
+        ({"sketch": (1, "2")}, "^code 2 of the sketch is '2'"),
+        ({"sketch": (True,)}, "^code 1 of the sketch is True"),
+        ({"sketch": [None]}, "^code 1 of the sketch is None"),
+        ({"like": 3}, "^the exemplar is of type int"),
+        ({"like": [None]}, "^the exemplar is of type NoneType"),
         ({"like": EXEMPLAR, "sketch": (1,)}, r"an exemplar \(like\) or a sketch, not both$"),
         ({"like": [EXEMPLAR] * 3}, r"^3 exemplars for 1 texts \(expected one for all, or one for each\)$"),
         ({"like": " "}, "is empty: there is nothing to paraphrase$"),
     ],
 )
-def test_wishes_that_make_no_sense(paraphraser: Paraphraser, wishes: dict[str, object], message: str) -> None:
+def test_arguments_that_make_no_sense(paraphraser: Paraphraser, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        paraphraser([TEXT], **wishes)
+        paraphraser([TEXT], **arguments)
 
 
 def test_an_empty_text_among_others_is_named(paraphraser: Paraphraser) -> None:
@@ -302,3 +319,18 @@ def test_any_unicode_is_paraphrased_or_refused(paraphraser: Paraphraser, text: s
         assert "\n" not in each.text
         each.text.encode()
         json.dumps(each.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"a moose", {"text": "a moose"}, ["a moose", None]])
+def test_what_is_no_text_is_a_usage_error(paraphraser: Paraphraser, text: object) -> None:
+    with pytest.raises(UsageError, match=r"is of type \w+ \(expected str"):
+        paraphraser(text)  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match=r"is of type \w+ \(expected str"):
+        paraphraser.sketch(text)  # type: ignore[call-overload]
+
+
+def test_arrays_are_lists_as_well(paraphraser: Paraphraser) -> None:
+    texts, codes = np.array([TEXT, EXEMPLAR]), np.array([1, 2])
+    assert paraphraser(texts, sketch=codes) == paraphraser([TEXT, EXEMPLAR], sketch=(1, 2))  # type: ignore[call-overload]
+    each = paraphraser([TEXT, EXEMPLAR], sketch=np.array([[1], [0]]))  # type: ignore[call-overload]
+    assert [one.sketch[0] for [one] in each] == [1, 0]

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from parasketch.generate.next_tokens import Rules, next_tokens
+from parasketch.generate.decoding import Rules
+from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.required import Required
 from parasketch.generate.settings import GenerateConfig
-from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch
+from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
 from parasketch.model.outputs import Encoding
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
@@ -57,9 +58,12 @@ def search(tokenizer: Tokenizer, encode: Callable[[HRQVAE, list[str]], Encoding]
         wanted = [as_required(runs[group]) for group in chosen] if required is None else required
         with torch.inference_mode():
             form = model.quantizer.decode(SKETCHES[chosen])
-            tokens = TokenSearch(model, SpecialTokens.of(tokenizer), config or GenerateConfig(max_tokens=12))
-            encoding = encode(model, TEXTS)
-            return tokens(encoding, SOURCES[chosen], form, width=width, sampling=sampling, required=wanted)
+            settings, encoding = config or GenerateConfig(max_tokens=12), encode(model, TEXTS)
+            lengths = encoding.sentences.layout.lengths[SOURCES[chosen]]
+            limits = output_limits(lengths, settings, max_length=model.config.max_length)
+            decoding = TransformerDecoding(model, model.start(encoding, SOURCES[chosen], form))
+            tokens = TokenSearch(SpecialTokens.of(tokenizer), settings)
+            return tokens(decoding, limits, width=width, sampling=sampling, required=wanted)
 
     return run
 
@@ -146,12 +150,6 @@ def test_a_limit_may_leave_room_for_nothing_else_or_not_even_for_that(
     assert short[1]  # nothing is required there
 
 
-def test_what_may_not_be_repeated_cannot_be_required_twice(model: HRQVAE, tokenizer: Tokenizer, search: Search) -> None:
-    twice = as_required([tokenizer.encode("moose")] * 2)
-    assert search(model, groups=[0], required=[twice])[0]
-    assert search(model, groups=[0], required=[twice], config=GenerateConfig(max_tokens=12, no_repeat=1)) == [[]]
-
-
 def test_samples_do_not_mind(model: HRQVAE, search: Search) -> None:
     sampling = Sampling(1.0, np.arange(6, dtype=np.uint64))
     free = search(model, required=[Required()] * 6, sampling=sampling)
@@ -172,7 +170,8 @@ def test_a_wanted_token_has_its_own_probability(
         log_probs = model.step(last, model.start(encoding, SOURCES, form))
         for token in (*tokenizer.encode("moose"), *tokenizer.encode("camel"), int(log_probs[0, 0].argmax())):
             wanted = torch.full((6, 1), token)
-            found = next_tokens(model, last, model.start(encoding, SOURCES, form), count=3, rules=rules, wanted=wanted)
+            decoding = TransformerDecoding(model, model.start(encoding, SOURCES, form))
+            found = decoding.best(last, count=3, rules=rules, wanted=wanted)
             torch.testing.assert_close(found.log_probs[..., -1], log_probs[..., token])
             assert (found.ids[..., -1] == token).all()
             others = found.ids[..., :-1].masked_fill(found.log_probs[..., :-1] == -torch.inf, tokenizer.pad_id)

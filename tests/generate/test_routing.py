@@ -7,7 +7,8 @@ import torch
 from parasketch.errors import ModelError, UsageError
 from parasketch.generate import pretrained
 from parasketch.generate.paraphraser import Paraphraser
-from parasketch.generate.routing import find_device, is_question, load_engines
+from parasketch.generate.pretrained import find_device
+from parasketch.generate.routing import is_question, load_engines
 from parasketch.generate.settings import GenerateConfig
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer

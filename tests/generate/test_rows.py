@@ -8,7 +8,7 @@ import pytest
 from parasketch.data.records import BadRows
 from parasketch.errors import DataError, UsageError
 from parasketch.files import raise_error
-from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.rows import Row, Rows, RowWriter, count_rows, names_a_file, open_rows
 
 PARAPHRASES = [Paraphrase(text=text, sketch=Sketch(1), score=0.0, difference=0.5) for text in ('so, "so"', "no")]

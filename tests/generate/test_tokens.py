@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from parasketch.generate.next_tokens import Rules, next_tokens
+from parasketch.generate.decoding import Rules
+from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.settings import GenerateConfig
-from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch
+from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
 from parasketch.model.outputs import Encoding
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
@@ -36,10 +37,13 @@ def search(tokenizer: Tokenizer, encode: Encode) -> Callable[..., list[list[Hypo
         chosen = list(range(len(SOURCES))) if groups is None else groups
         with torch.inference_mode():
             form = model.quantizer.decode(SKETCHES[chosen])
-            tokens = TokenSearch(model, SpecialTokens.of(tokenizer), config or GenerateConfig(max_tokens=9))
-            most = None if limits is None else torch.tensor(limits)
-            encoding = encode(model, TEXTS)
-            return tokens(encoding, SOURCES[chosen], form, width=width, limits=most, sampling=sampling)
+            settings, encoding = config or GenerateConfig(max_tokens=9), encode(model, TEXTS)
+            lengths = encoding.sentences.layout.lengths[SOURCES[chosen]]
+            most = output_limits(lengths, settings, max_length=model.config.max_length)
+            if limits is not None:
+                most = torch.tensor(limits)
+            decoding = TransformerDecoding(model, model.start(encoding, SOURCES[chosen], form))
+            return TokenSearch(SpecialTokens.of(tokenizer), settings)(decoding, most, width=width, sampling=sampling)
 
     return run
 
@@ -51,10 +55,8 @@ def search(tokenizer: Tokenizer, encode: Encode) -> Callable[..., list[list[Hypo
         (4, GenerateConfig(max_tokens=8), True),
         (4, GenerateConfig(max_tokens=8), False),
         (3, GenerateConfig(max_tokens=7, expansion=3, length_penalty=0.3), True),
-        (4, GenerateConfig(max_tokens=7, no_repeat=1), True),
-        (2, GenerateConfig(max_tokens=8, no_repeat=3), False),
     ],
-    ids=["greedy", "beam", "beam without copying", "expansion", "no token twice", "no trigram twice"],
+    ids=["greedy", "beam", "beam without copying", "expansion"],
 )
 def test_the_beam_is_that_of_a_slow_search(
     make_model: Callable[..., HRQVAE], tokenizer: Tokenizer, search: Callable[..., list[list[Hypothesis]]],
@@ -93,7 +95,7 @@ def test_the_best_next_tokens_are_those_of_the_whole_distribution(
             log_probs = model.step(tokens + step, states[0])
             log_probs[..., banned] = -torch.inf
             rules = Rules(banned.expand(5, 1, -1), torch.zeros(5, dtype=torch.bool), tokenizer.eos_id)
-            found = next_tokens(model, tokens + step, states[1], count=count, rules=rules)
+            found = TransformerDecoding(model, states[1]).best(tokens + step, count=count, rules=rules)
             expected = log_probs.topk(count)
             torch.testing.assert_close(found.log_probs, expected.values)
             assert torch.equal(found.ids, expected.indices)

@@ -160,6 +160,16 @@ def test_a_revived_code_stays_alive() -> None:
     assert quantizer.revive(x) == 0
 
 
+def test_no_two_revived_codes_are_the_same() -> None:
+    quantizer, x = make(codes=16, levels=1), torch.randn(8, 6)
+    quantizer.usage.zero_()
+    quantizer.usage[0, 5] = 1.0
+    assert quantizer.revive(torch.cat([x, x])) == 8, "15 codes are dead, and there are 8 places: the others wait"
+    moved = (quantizer.usage[0] > 0).nonzero().squeeze(1)
+    assert len(quantizer.codebooks[0, moved].unique(dim=0)) == len(moved) == 9
+    assert quantizer.revive(x) == 7
+
+
 def test_perplexity_by_hand() -> None:
     quantizer = make(levels=2, codes=4)
     quantizer.usage.copy_(torch.tensor([[0.5, 0.5, 0, 0], [0.25] * 4]))

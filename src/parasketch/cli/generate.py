@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parasketch.generate.paraphraser import Paraphraser
-    from parasketch.generate.results import Paraphrase, Sketch
+    from parasketch.generate.paraphrases import Paraphrase, Sketch
 
 DEMO_TEXT = "How do I become a good writer?"
 DEMO_EXEMPLAR = "What are the benefits of green tea?"
@@ -82,7 +82,7 @@ def paraphrase_command(
 
     Example: [bold]parasketch paraphrase faq.csv --column question -n 3 --out faq.jsonl --resume[/bold]
     """
-    from parasketch.generate.results import Sketch
+    from parasketch.generate.paraphrases import Sketch
     from parasketch.generate.rows import names_a_file
 
     is_file = names_a_file(text)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from parasketch.console import console
+from parasketch.extras import needs
 
 
 def register(app: typer.Typer) -> None:
@@ -57,7 +58,8 @@ def train_command(
 
     Example: [bold]parasketch train hrqvae --data prepared --dev dev.jsonl --out runs/mine --set model.width=192[/bold]
     """
-    from parasketch.experiment import make_fabric, run_experiment, set_up, understand
+    with needs("train", "training"):
+        from parasketch.experiment import make_fabric, run_experiment, set_up, understand
 
     order = understand(words or [], preset=preset, data=data)
     experiment = set_up(order, dev=dev, run=out, overrides=set_ or [], minutes=minutes)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parasketch.console import track
 from parasketch.evaluate.statistics import Measure, ratio, share
-from parasketch.generate.semantic import PACKAGED, load_sentence_transformer
+from parasketch.text.sentence_encoder import PACKAGED, load_sentence_transformer
 
 GROUP = 100
 """Retrieval: the right input must be found among so many."""

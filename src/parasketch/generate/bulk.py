@@ -19,8 +19,8 @@ from typing import IO, Any, Protocol
 from parasketch.console import progress_bar
 from parasketch.errors import DataError, UsageError
 from parasketch.files import STANDARD_STREAM, write_text
-from parasketch.generate.inputs import problem_with
-from parasketch.generate.results import Paraphrase
+from parasketch.generate.paraphrases import Paraphrase
+from parasketch.generate.requests import problem_with
 from parasketch.generate.rows import ENDINGS, OnBad, Row, RowFormat, RowWriter, count_rows, format_of, open_rows
 
 CHUNK = 256

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from parasketch.generate.facts import count_repeats, lost_facts
 from parasketch.generate.likeness import likeness
 from parasketch.generate.overlap import ORDERS, Overlaps
-from parasketch.generate.results import Sketch
+from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.tokens import Hypothesis
 from parasketch.text.normalise import normalise
 

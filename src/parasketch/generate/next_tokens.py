@@ -1,4 +1,4 @@
-"""The best next tokens of every hypothesis, without ever holding the distribution over the whole vocabulary.
+"""The best next tokens of a network on the shared Transformer, without the distribution over the whole vocabulary.
 
 Logits exist for a block of rows at a time, small enough for the cache, and only their normaliser and their largest
 values leave the block. With a copy head p(y) = (1 - g) softmax(y) + g copied(y), where copying only adds to the tokens
@@ -7,80 +7,78 @@ else has to be mixed. A token that a row wants to say is looked up besides, howe
 """
 
 import math
-from typing import NamedTuple
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from parasketch.model.copying import SMALLEST
+from parasketch.generate.decoding import NextTokens, Rules, add_wanted
+from parasketch.model.copying import CopyHead, mixture
 from parasketch.model.outputs import DecodingState
-from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.model.transformer import Decoder, TokenEmbedding
 
 _BLOCK_ELEMENTS = 1 << 20  # 4 MB of fp32 logits at a time
 _CHUNK = 64
 
 
-class NextTokens(NamedTuple):
-    """The best continuations of G groups of W rows, best first."""
+class TransformerNetwork(Protocol):
+    """A network with the shared decoder and an output layer that is tied to its embedding, perhaps with a copy head."""
 
-    ids: Tensor
-    """(G, W, count)"""
-    log_probs: Tensor
-    """(G, W, count); -inf where fewer tokens are allowed"""
+    @property
+    def embedding(self) -> TokenEmbedding: ...
+    @property
+    def decoder(self) -> Decoder: ...
+    @property
+    def copying(self) -> CopyHead | None: ...
 
-
-class Rules(NamedTuple):
-    """Which tokens may follow."""
-
-    banned: Tensor
-    """(G, W, b), tokens that may not"""
-    must_end: Tensor
-    """(G,), whether nothing but `end` may follow"""
-    end: int
-
-    def apply(self, scores: Tensor, rows: slice) -> None:
-        """Set the scores (R, V) of forbidden tokens to -inf; R are these of the G * W rows."""
-        must_end = self.must_end.repeat_interleave(self.banned.shape[1])[rows]
-        at_end = scores[must_end, self.end]
-        scores.scatter_(1, self.banned.flatten(0, 1)[rows], -math.inf)
-        if len(at_end):
-            scores[must_end] = -math.inf
-            scores[must_end, self.end] = at_end
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """Log-probabilities of the next token given the last ones: (G, W) -> (G, W, vocab_size)."""
+        ...
 
 
-def next_tokens(
-    model: HRQVAE, last: Tensor, state: DecodingState, *, count: int, rules: Rules, wanted: Tensor | None = None
-) -> NextTokens:
-    """The `count` best tokens that may follow the last ones (G, W).
+class TransformerDecoding:
+    """A `Decoding` by such a network; `state` is what its `start` gave."""
 
-    With a wanted token for every row, (G, W), there is one place more: the last one is for it.
-    """
-    hidden = model.decoder.step(model.embedding(last, torch.full_like(last, state.cache.length)), state.cache)
-    tokens = state.source_tokens[:, None].expand(-1, last.shape[1], -1)
-    looked_up = tokens if wanted is None else torch.cat([tokens, wanted[..., None]], dim=-1)
-    best, log_probs = _search_softmax(model, hidden, looked_up, count, rules)
-    source, extra = log_probs.tensor_split([tokens.shape[2]], dim=-1)
-    if model.copying is not None and state.pointer_keys is not None:
-        blocked = state.cache.blocked.squeeze(1)  # (G, 1, S)
-        attention = model.copying.attention(model.copying.query(hidden), state.pointer_keys, blocked)
-        gate = torch.sigmoid(model.copying.gate(hidden))  # (G, W, 1)
-        best = _with_copies(attention, gate, state.source_tokens, blocked, best, source)
-        if wanted is not None:
-            copied = (attention * (tokens == wanted[..., None])).sum(dim=-1, keepdim=True)
-            extra = _mix(extra, gate, copied)
-    if wanted is None:
-        return best
-    # If it is one of the best, it is not proposed twice.
-    others = best.log_probs.masked_fill(best.ids == wanted[..., None], -math.inf)
-    return NextTokens(torch.cat([best.ids, wanted[..., None]], dim=-1), torch.cat([others, extra], dim=-1))
+    def __init__(self, network: TransformerNetwork, state: DecodingState) -> None:
+        self._network, self._state = network, state
+
+    def best(self, last: Tensor, *, count: int, rules: Rules, wanted: Tensor | None = None) -> NextTokens:
+        network, state = self._network, self._state
+        positions = torch.full_like(last, state.cache.length)
+        hidden = network.decoder.step(network.embedding(last, positions), state.cache)
+        tokens = state.source_tokens[:, None].expand(-1, last.shape[1], -1)
+        looked_up = tokens if wanted is None else torch.cat([tokens, wanted[..., None]], dim=-1)
+        best, log_probs = _search_softmax(network.embedding.weight, hidden, looked_up, count, rules)
+        source, extra = log_probs.tensor_split([tokens.shape[2]], dim=-1)
+        if network.copying is not None and state.pointer_keys is not None:
+            blocked = state.cache.blocked.squeeze(1)  # (G, 1, S)
+            attention = network.copying.attention(network.copying.query(hidden), state.pointer_keys, blocked)
+            gate = torch.sigmoid(network.copying.gate(hidden))  # (G, W, 1)
+            best = _with_copies(attention, gate, state.source_tokens, blocked, best, source)
+            if wanted is not None:
+                copied = (attention * (tokens == wanted[..., None])).sum(dim=-1, keepdim=True)
+                extra = mixture(extra, gate, copied)
+        return best if wanted is None else add_wanted(best, wanted, extra)
+
+    def log_probs(self, last: Tensor) -> Tensor:
+        return self._network.step(last, self._state)
+
+    def keep_groups(self, groups: Tensor) -> None:
+        self._state.keep_groups(groups)
+
+    def reorder_rows(self, rows: Tensor) -> None:
+        self._state.reorder_rows(rows)
 
 
 def _search_softmax(
-    model: HRQVAE, hidden: Tensor, looked_up: Tensor, count: int, rules: Rules
+    weight: Tensor, hidden: Tensor, looked_up: Tensor, count: int, rules: Rules
 ) -> tuple[NextTokens, Tensor]:
-    """The best of softmax(hidden (G, W, width)), and log p of each of the tokens looked up, (G, W, S)."""
+    """The best of softmax(hidden (G, W, width) times the output layer (V, width)), and log p of the tokens looked up.
+
+    Those are (G, W, S), and so is their log p.
+    """
     groups, width, _ = hidden.shape
-    weight, rows, looked_up = model.embedding.weight, hidden.flatten(0, 1), looked_up.flatten(0, 1)
+    rows, looked_up = hidden.flatten(0, 1), looked_up.flatten(0, 1)
     size = max(1, _BLOCK_ELEMENTS // len(weight))
     values, ids, found = [], [], []
     for start in range(0, len(rows), size):
@@ -124,18 +122,12 @@ def _with_copies(
     """
     same = tokens[:, :, None] == tokens[:, None]  # (G, S, S)
     copied = attention @ same.to(attention.dtype)  # a token that occurs twice in the source is copied from both
-    mixed = _mix(source, gate, copied)
+    mixed = mixture(source, gate, copied)
     earlier = same.tril(diagonal=-1).any(dim=-1)[:, None]  # (G, 1, S): the first occurrence stands for all
     mixed.masked_fill_(earlier | blocked, -math.inf)
-    plain = _mix(best.log_probs, gate, 0.0)
+    plain = mixture(best.log_probs, gate, 0.0)
     in_source = ((best.ids[..., None] == tokens[:, None, None]) & ~blocked[:, :, None]).any(dim=-1)
     plain.masked_fill_(in_source, -math.inf)
     ids = torch.cat([best.ids, tokens[:, None].expand_as(mixed)], dim=-1)
     log_probs, places = torch.cat([plain, mixed], dim=-1).topk(best.ids.shape[-1])
     return NextTokens(ids.gather(-1, places), log_probs)
-
-
-def _mix(generated: Tensor, gate: Tensor, copied: Tensor | float) -> Tensor:
-    """log of the mixture of p to generate, given as its log, and p to copy; what is forbidden stays so."""
-    mixed = ((1 - gate) * generated.exp() + gate * copied).clamp_min_(SMALLEST).log_()
-    return mixed.masked_fill_(generated == -math.inf, -math.inf)

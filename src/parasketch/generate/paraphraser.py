@@ -9,20 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
 
-from parasketch.config import to_dict
 from parasketch.console import track
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
-from parasketch.generate.engine import Engine
-from parasketch.generate.pretrained import find_model
-from parasketch.generate.requests import assign, batches, check_wishes, sketches_of
-from parasketch.generate.results import Paraphrase, Sketch
-from parasketch.generate.routing import Engines, OneEngine, find_device, load_engines
-from parasketch.generate.semantic import SentenceModel, SentenceTransformersModel
+from parasketch.generate.engine import require
+from parasketch.generate.hrqvae import HrqvaeEngine
+from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.pretrained import find_device, find_model
+from parasketch.generate.requests import Options, as_texts, check_number
+from parasketch.generate.routing import Engines, OneEngine, assign, batches, load_engines, sketches_of
 from parasketch.generate.settings import GenerateConfig
-from parasketch.generate.wishes import Wishes
-from parasketch.model.storage import save_model
 from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.text.sentence_encoder import SentenceModel, SentenceTransformersModel
 from parasketch.text.tokenizer import Tokenizer
 
 
@@ -58,14 +56,14 @@ class Paraphraser:
     ) -> Paraphraser:
         """Use a model that is in memory, such as one in training, where it is."""
         device = model.embedding.weight.device
-        return cls(OneEngine(Engine(model, tokenizer, config or GenerateConfig(), device=device, semantic=semantic)))
+        settings = config or GenerateConfig()
+        return cls(OneEngine(HrqvaeEngine(model, tokenizer, settings, device=device, semantic=semantic)))
 
     def save_pretrained(self, directory: str | Path, *, half: bool = False) -> None:
         """Write the model, its tokeniser and its settings as a directory that `from_pretrained` reads."""
         if not isinstance(self._engines, OneEngine):
             raise UsageError("several models share the work here: load the one to be saved by its name")
-        engine = self._engines.first()
-        save_model(directory, engine.model, engine.tokenizer, sections={"generate": to_dict(engine.config)}, half=half)
+        self._engines.first().save(directory, half=half)
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._origin is None:
@@ -76,7 +74,7 @@ class Paraphraser:
 
     @property
     def depth(self) -> int:
-        """D, the number of codes of a whole sketch."""
+        """D, the number of codes of a whole sketch; 0 for a model without sketches."""
         return self._engines.first().depth
 
     @property
@@ -90,7 +88,7 @@ class Paraphraser:
     def sketch(self, text: Sequence[str]) -> list[Sketch]: ...
     def sketch(self, text: str | Sequence[str]) -> Sketch | list[Sketch]:
         """The sketch that a text has itself, or those of several."""
-        texts = [text] if isinstance(text, str) else list(text)
+        texts = as_texts(text)
         sketches = sketches_of([self._engines.choose(each) for each in texts], texts)
         return sketches[0] if isinstance(text, str) else sketches
 
@@ -149,14 +147,14 @@ class Paraphraser:
         `temperature` samples sentences instead of searching for the best; `seed` then decides which. Texts are worked
         on in batches of at most `batch_size`; results do not depend on it, on their order or on each other.
         """
-        texts = [text] if isinstance(text, str) else list(text)
-        wishes = Wishes(n=n, depth=depth, rerank=rerank, temperature=temperature, seed=seed)
-        check_wishes(wishes, batch_size)
-        assignments = assign(self._engines, texts, like=like, sketch=sketch, depth=depth)
+        texts = as_texts(text)
+        options = Options(n=n, depth=depth, rerank=rerank, temperature=temperature, seed=seed)
+        check_number("batch_size", batch_size, least=1)
+        assignments = assign(self._engines, texts, options, like=like, sketch=sketch)
         results: dict[int, list[Paraphrase]] = {}
-        parts = batches(assignments, wishes, batch_size)
+        parts = batches(assignments, options, batch_size)
         for engine, places in track(parts, "paraphrasing", total=len(parts), show=show_progress):
-            found = engine.paraphrase([assignments[place][1] for place in places], wishes)
+            found = engine.paraphrase([assignments[place][1] for place in places], options)
             results.update(zip(places, found, strict=True))
         return results[0] if isinstance(text, str) else [results[place] for place in range(len(texts))]
 
@@ -164,13 +162,15 @@ class Paraphraser:
         self, texts: Sequence[str], *, n: int = 1, batch_size: int = 64, show_progress: bool = False
     ) -> list[Judged]:
         """All candidates that n outputs of each text would be chosen from, with their features: to tune the weights."""
-        wishes = Wishes(n=n, depth=None, rerank=True, temperature=None, seed=0)
-        check_wishes(wishes, batch_size)
-        assignments = assign(self._engines, texts, like=None, sketch=None, depth=None)
+        options = Options(n=n)
+        check_number("batch_size", batch_size, least=1)
+        assignments = assign(self._engines, as_texts(texts), options)
+        for engine in dict.fromkeys(engine for engine, _ in assignments):
+            require(engine, "candidates", "candidates")
         results: dict[int, Judged] = {}
-        parts = batches(assignments, wishes, batch_size)
+        parts = batches(assignments, options, batch_size)
         for engine, places in track(parts, "candidates", total=len(parts), show=show_progress):
-            found = engine.judged_candidates([assignments[place][1] for place in places], wishes)
+            found = engine.judged_candidates([assignments[place][1] for place in places], options)
             results.update(zip(places, found, strict=True))
         return [results[place] for place in range(len(texts))]
 

@@ -1,14 +1,31 @@
-"""Where models are: inside the package by name, in a directory, or on the Hugging Face Hub (the `hub` extra)."""
+"""Where models are (inside the package by name, in a directory, or on the Hugging Face Hub), and how they are loaded.
+
+A model directory says in `config.json` which `kind` it is; each kind names the module of its engine
+(`parasketch.systems.kinds`), which is imported when such a model is wanted and not before.
+"""
 
 import re
+from importlib import import_module
 from pathlib import Path
+from typing import Protocol
 
-from parasketch.errors import ModelError
+import torch
+
+from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256
+from parasketch.generate.engine import Engine
 from parasketch.model.storage import CARD, CONFIG, TOKENIZER, WEIGHTS
+from parasketch.systems.kinds import kind_of
+from parasketch.text.sentence_encoder import SentenceModel
 
 SHIPPED = Path(__file__).parents[1] / "models"
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+class LoadEngine(Protocol):
+    """What the module of a kind has under the name `load_engine`."""
+
+    def __call__(self, directory: Path, device: torch.device, semantic: SentenceModel | None, /) -> Engine: ...
 
 
 def shipped_models() -> dict[str, Path]:
@@ -50,3 +67,22 @@ def fingerprint(name: str | None) -> str:
     """A hash of the weights of a model, or of all models of the package: changes when they do."""
     paths = list(shipped_models().values()) if name is None else [find_model(name)]
     return "+".join(sha256(path / WEIGHTS)[:16] for path in paths)
+
+
+def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> Engine:
+    """The model of a directory, of whichever kind its config.json says, with the settings stored beside it."""
+    load: LoadEngine = import_module(kind_of(directory).engine).load_engine
+    return load(directory, device, semantic)
+
+
+def find_device(name: str | None) -> torch.device:
+    """The device of that name; without one a GPU if there is one."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"device {name!r} cannot be used: {reason}") from error
+    return device

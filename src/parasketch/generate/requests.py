@@ -1,117 +1,160 @@
-"""From the arguments of a call to requests: everything that can be wrong with them is found here, before any work."""
+"""What is asked for: texts made ready for a model, the form they are to have, and what a call wants for all of them.
 
-from collections.abc import Sequence
-from typing import TypeVar, cast
+Everything that can be wrong with a call, whatever the model, is found here, before any work. A text without any content
+is refused. Anything else gets a result; control characters, halves of surrogate pairs, texts that are too long and
+scripts the vocabulary does not know are mended or taken as they are, and mentioned.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import SupportsIndex, TypeVar, cast
 
 from parasketch.errors import UsageError
-from parasketch.generate.engine import Engine
-from parasketch.generate.inputs import PreparedText, check_texts
-from parasketch.generate.results import Sketch
-from parasketch.generate.routing import Engines
-from parasketch.generate.wishes import Request, Wishes
+from parasketch.generate.paraphrases import Sketch
+from parasketch.text.tokenizer import Tokenizer
 
 MOST_OUTPUTS = 1000
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST_TOKEN = 100  # characters: what lies beyond so many for each token is certainly not read
+_FEW_TOKENS = 4
+_STRANGE_SHARE = 0.75  # tokens a character: whole words are unknown to the vocabulary
 
 T = TypeVar("T")
-Assignment = tuple[Engine, Request]
 
 
-def check_wishes(wishes: Wishes, batch_size: int) -> None:
-    """Refuse numbers that make no sense with any model."""
-    if not 1 <= wishes.n <= MOST_OUTPUTS:
-        raise UsageError(f"n is {wishes.n} (expected 1 to {MOST_OUTPUTS})")
-    if wishes.temperature is not None and not 0 < wishes.temperature <= 100:
-        raise UsageError(f"the temperature is {wishes.temperature} (expected more than 0)")
-    if batch_size < 1:
-        raise UsageError(f"the batch size is {batch_size} (expected at least 1)")
+@dataclass(frozen=True)
+class PreparedText:
+    """A text as a model reads it."""
+
+    text: str
+    """The part that is read, on one line."""
+    tokens: tuple[int, ...]
+    """Without begin and end."""
+    warnings: tuple[str, ...]
 
 
-def assign(
-    engines: Engines,
-    texts: Sequence[str],
-    *,
-    like: str | Sequence[str] | None,
-    sketch: Sequence[int] | Sequence[Sequence[int]] | None,
-    depth: int | None,
-) -> list[Assignment]:
-    """A request for each text, with the model that works on it."""
-    if like is not None and sketch is not None:
-        raise UsageError("the form can follow an exemplar (like) or a sketch, not both")
-    check_texts(texts)
-    chosen = [engines.choose(text) for text in texts]
-    prepared = _prepare(chosen, texts)
-    for engine in dict.fromkeys(chosen):
-        _check_depth(engine, depth)
-    exemplars: list[str] | list[None] = [None] * len(texts)
-    if like is not None:
-        exemplars = given = _one_each([like] * len(texts) if isinstance(like, str) else list(like), texts, "exemplar")
-        prefixes = sketches_of(chosen, given)
-    else:
-        prefixes = [Sketch(each) for each in _one_each(_sketches(sketch, len(texts)), texts, "sketch")]
-        for engine, prefix in zip(chosen, prefixes, strict=True):
-            _check_sketch(engine, prefix)
-    return [
-        (engine, Request(text=text, prefix=prefix, exemplar=exemplar))
-        for engine, text, prefix, exemplar in zip(chosen, prepared, prefixes, exemplars, strict=True)
-    ]
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One text to paraphrase."""
+
+    text: PreparedText
+    prefix: Sketch
+    """The first codes that its sketches must have; empty for any."""
+    exemplar: str | None = None
+    """The sentence that the prefix is the sketch of: other sentences with its sketch are compared with it, and sketches
+    that share only a part of the prefix may help out when there are too few candidates."""
 
 
-def sketches_of(chosen: Sequence[Engine], texts: Sequence[str]) -> list[Sketch]:
-    """The sketch that each text has itself, in the eyes of the model chosen for it."""
-    check_texts(texts)
-    sketches: dict[tuple[Engine, str], Sketch] = {}
-    for engine in dict.fromkeys(chosen):
-        own = list(dict.fromkeys(text for each, text in zip(chosen, texts, strict=True) if each is engine))
-        found = engine.sketches_of(engine.prepare(own))
-        sketches.update({(engine, text): sketch for text, sketch in zip(own, found, strict=True)})
-    return [sketches[pair] for pair in zip(chosen, texts, strict=True)]
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a call asks for, the same for all its texts."""
+
+    n: int = 1
+    depth: int | None = None
+    """How many codes a sketch has; None for as many as the model's have."""
+    rerank: bool = True
+    temperature: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense with any model."""
+        check_number("n", self.n, least=1, most=MOST_OUTPUTS)
+        if self.depth is not None:
+            check_number("depth", self.depth, least=0)
+        if not isinstance(self.rerank, bool):
+            raise UsageError(f"rerank is {self.rerank!r} (expected True or False)")
+        check_number("seed", self.seed)
+        if self.temperature is not None:
+            real = isinstance(self.temperature, Real) and not isinstance(self.temperature, bool)
+            if not real or not 0 < self.temperature <= 100:
+                raise UsageError(f"the temperature is {self.temperature!r} (expected a number above 0, at most 100)")
 
 
-def batches(assignments: Sequence[Assignment], wishes: Wishes, batch_size: int) -> list[tuple[Engine, list[int]]]:
-    """Places of requests of like length that one model works on together, short ones first."""
-    result = []
-    for engine in dict.fromkeys(engine for engine, _ in assignments):
-        places = [place for place, (each, _) in enumerate(assignments) if each is engine]
-        places.sort(key=lambda place: len(assignments[place][1].text.tokens))
-        size = engine.batch_size(wishes, batch_size)
-        result += [(engine, places[start : start + size]) for start in range(0, len(places), size)]
-    return result
+def check_number(name: str, value: object, *, least: float = -math.inf, most: float = math.inf) -> None:
+    """Refuse what is not a whole number in that range."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool) and least <= value.__index__() <= most:
+        return
+    bounds = f"{least:g} to {most:g}" if math.isfinite(most) else f"at least {least:g}" if math.isfinite(least) else ""
+    raise UsageError(f"{name} is {value!r} (expected a whole number{bounds and ', '}{bounds})")
 
 
-def _prepare(chosen: Sequence[Engine], texts: Sequence[str]) -> list[PreparedText]:
-    prepared: dict[int, PreparedText] = {}
-    for engine in dict.fromkeys(chosen):
-        places = [place for place, each in enumerate(chosen) if each is engine]
-        prepared.update(zip(places, engine.prepare([texts[place] for place in places]), strict=True))
-    return [prepared[place] for place in range(len(texts))]
+def as_texts(texts: object, what: str = "text") -> list[str]:
+    """A str or a sequence of them as a list; anything else, and a text that cannot be paraphrased, is an error."""
+    if not isinstance(texts, str) and not _is_list(texts):
+        raise UsageError(f"the {what} is of type {type(texts).__name__} (expected str, or a list of them)")
+    given = [texts] if isinstance(texts, str) else list(cast(Iterable[str], texts))
+    for number, text in enumerate(given, 1):
+        if problem := problem_with(text):
+            raise UsageError(f"{what} {number} {problem}" if len(given) > 1 else f"the {what} {problem}")
+    return given
 
 
-def _sketches(sketch: Sequence[int] | Sequence[Sequence[int]] | None, count: int) -> list[Sequence[int]]:
+def problem_with(text: object) -> str | None:
+    """Why a text cannot be paraphrased at all, to be read after its name; None for a text that can."""
+    if not isinstance(text, str):
+        return f"is of type {type(text).__name__} (expected str)"
+    return None if _clean(text) else "is empty: there is nothing to paraphrase"
+
+
+def as_sketches(sketch: object, count: int) -> list[Sketch]:
     """One prefix a text: none, the same for all, or those given."""
     if sketch is None:
-        return [()] * count
-    if any(isinstance(part, Sequence) for part in sketch):
-        return list(cast(Sequence[Sequence[int]], sketch))
-    return [cast(Sequence[int], sketch)] * count
+        return [Sketch()] * count
+    if not _is_list(sketch):
+        raise UsageError(f"the sketch is {sketch!r} (expected codes such as (13, 5), or such codes for each text)")
+    parts = list(cast(Iterable[object], sketch))
+    if parts and all(map(_is_list, parts)):
+        return one_each([_as_sketch(cast(Iterable[object], part)) for part in parts], count, "sketch")
+    return [_as_sketch(parts)] * count
 
 
-def _one_each(values: list[T], texts: Sequence[str], what: str) -> list[T]:
-    if len(values) != len(texts):
-        raise UsageError(f"{len(values)} {what}s for {len(texts)} texts (expected one for all, or one for each)")
+def one_each(values: list[T], count: int, what: str) -> list[T]:
+    """The values, if there are as many as texts."""
+    if len(values) != count:
+        raise UsageError(f"{len(values)} {what}s for {count} texts (expected one for all, or one for each)")
     return values
 
 
-def _check_depth(engine: Engine, depth: int | None) -> None:
-    if depth is not None and not 0 <= depth <= engine.depth:
-        raise UsageError(
-            f"depth {depth}: a sketch of this model has {engine.depth} codes (expected 0 to {engine.depth})"
-        )
+def prepare_texts(texts: Sequence[str], tokenizer: Tokenizer, *, max_length: int) -> list[PreparedText]:
+    """Make texts with some content ready for a model that reads `max_length` tokens, begin and end included."""
+    room = max_length - 2
+    cleaned = [_clean(text) for text in texts]
+    heads = [text[: room * _LONGEST_TOKEN] for text in cleaned]
+    return [
+        _prepared(text, head, tokens, tokenizer, room)
+        for text, head, tokens in zip(texts, heads, tokenizer.encode_batch(heads), strict=True)
+    ]
 
 
-def _check_sketch(engine: Engine, sketch: Sketch) -> None:
-    if len(sketch) > engine.depth:
-        raise UsageError(f"the sketch {sketch} is too long: a sketch of this model has {engine.depth} codes")
-    last = engine.model.config.codes - 1
-    for level, code in enumerate(sketch, 1):
-        if not 0 <= code <= last:
-            raise UsageError(f"code {code} at level {level} of the sketch is out of range (expected 0 to {last})")
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
+
+
+def _as_sketch(codes: Iterable[object]) -> Sketch:
+    found = list(codes)
+    for level, code in enumerate(found, 1):
+        check_number(f"code {level} of the sketch", code)
+    return Sketch(cast(list[int], found))
+
+
+def _clean(text: str) -> str:
+    return " ".join(_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)).split())
+
+
+def _prepared(original: str, head: str, tokens: list[int], tokenizer: Tokenizer, room: int) -> PreparedText:
+    warnings = []
+    if _CONTROL.search(original):
+        warnings.append("control characters were replaced by spaces")
+    if _SURROGATE.search(original):
+        warnings.append("halves of surrogate pairs were replaced by \ufffd")
+    if len(tokens) >= _FEW_TOKENS and len(tokens) > _STRANGE_SHARE * len(head):
+        warnings.append("the model's vocabulary hardly knows this script")
+    if len(tokens) > room:
+        warnings.append(f"only the beginning was read: it is longer than {room} tokens")
+        [(tokens, spans)] = tokenizer.encode_with_offsets([head])
+        tokens, head = tokens[:room], head[: spans[room - 1][1]]
+    return PreparedText(head, tuple(tokens), tuple(warnings))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from parasketch.generate.candidates import FEATURES, Candidate, Judged
 from parasketch.generate.overlap import overlap_matrix
-from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.settings import RerankWeights
 from parasketch.text.casing import restore_case
 

@@ -1,18 +1,17 @@
 """Which model works on which text: one model for everything, or the models of the package side by side."""
 
 import re
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
 
-from parasketch.config import from_dict
-from parasketch.errors import ConfigError, ModelError, UsageError
-from parasketch.generate.engine import Engine
-from parasketch.generate.pretrained import find_model, shipped_models
-from parasketch.generate.semantic import SentenceModel
-from parasketch.generate.settings import GenerateConfig
-from parasketch.systems.kinds import load_model
+from parasketch.errors import ModelError, UsageError
+from parasketch.generate.engine import Engine, require
+from parasketch.generate.paraphrases import Sketch
+from parasketch.generate.pretrained import find_model, load_engine, shipped_models
+from parasketch.generate.requests import Options, PreparedText, Request, as_sketches, as_texts, one_each
+from parasketch.text.sentence_encoder import SentenceModel
 
 FOR_QUESTIONS, FOR_OTHERS = "questions", "captions"
 _QUESTION = re.compile(
@@ -20,6 +19,8 @@ _QUESTION = re.compile(
     r"|should|has|have|had|may|am)\b",
     re.IGNORECASE | re.DOTALL,
 )
+
+Assignment = tuple[Engine, Request]
 
 
 class Engines(Protocol):
@@ -84,24 +85,94 @@ def load_engines(name: str | None, device: torch.device, semantic: SentenceModel
     raise ModelError("this installation has no default model: name a model, or the directory of one")
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> Engine:
-    """The model of a directory with the settings stored beside it."""
-    loaded = load_model(directory)
-    try:
-        config = from_dict(GenerateConfig, loaded.sections.get("generate", {}), "generate.")
-    except ConfigError as error:
-        raise ModelError(f"{directory}: {error}") from error
-    return Engine(loaded.model, loaded.tokenizer, config, device=device, semantic=semantic)
+def assign(
+    engines: Engines,
+    texts: Sequence[str],
+    options: Options,
+    *,
+    like: str | Sequence[str] | None = None,
+    sketch: Sequence[int] | Sequence[Sequence[int]] | None = None,
+) -> list[Assignment]:
+    """A request for each text, with the model that works on it; what a model cannot do is an error."""
+    if like is not None and sketch is not None:
+        raise UsageError("the form can follow an exemplar (like) or a sketch, not both")
+    exemplars: list[str] | list[None] = [None] * len(texts)
+    if like is not None:
+        given = as_texts(like, "exemplar")
+        exemplars = given * len(texts) if isinstance(like, str) else one_each(given, len(texts), "exemplar")
+    prefixes = as_sketches(sketch, len(texts))
+    chosen = [engines.choose(text) for text in texts]
+    for engine in dict.fromkeys(chosen):
+        _check_abilities(engine, options, like=like is not None, sketch=sketch is not None)
+    if like is not None:
+        prefixes = _exemplar_sketches(chosen, [exemplar for exemplar in exemplars if exemplar is not None])
+    for engine, prefix in zip(chosen, prefixes, strict=True):
+        _check_sketch(engine, prefix)
+    return [
+        (engine, Request(text=text, prefix=prefix, exemplar=exemplar))
+        for engine, text, prefix, exemplar in zip(chosen, _prepare(chosen, texts), prefixes, exemplars, strict=True)
+    ]
 
 
-def find_device(name: str | None) -> torch.device:
-    """The device of that name; without one a GPU if there is one."""
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"device {name!r} cannot be used: {reason}") from error
-    return device
+def sketches_of(chosen: Sequence[Engine], texts: Sequence[str]) -> list[Sketch]:
+    """The sketch that each text has itself, in the eyes of the model chosen for it."""
+    sketches: dict[tuple[Engine, str], Sketch] = {}
+    for engine in dict.fromkeys(chosen):
+        require(engine, "sketch", "sketch")
+        own = list(dict.fromkeys(text for each, text in zip(chosen, texts, strict=True) if each is engine))
+        found = engine.sketches_of(engine.prepare(own))
+        sketches.update({(engine, text): sketch for text, sketch in zip(own, found, strict=True)})
+    return [sketches[pair] for pair in zip(chosen, texts, strict=True)]
+
+
+def batches(assignments: Sequence[Assignment], options: Options, batch_size: int) -> list[tuple[Engine, list[int]]]:
+    """Places of requests of like length that one model works on together, short ones first."""
+    result = []
+    for engine in dict.fromkeys(engine for engine, _ in assignments):
+        places = [place for place, (each, _) in enumerate(assignments) if each is engine]
+        places.sort(key=lambda place: len(assignments[place][1].text.tokens))
+        size = engine.batch_size(options, batch_size)
+        result += [(engine, places[start : start + size]) for start in range(0, len(places), size)]
+    return result
+
+
+def _prepare(chosen: Sequence[Engine], texts: Sequence[str]) -> list[PreparedText]:
+    prepared: dict[int, PreparedText] = {}
+    for engine in dict.fromkeys(chosen):
+        places = [place for place, each in enumerate(chosen) if each is engine]
+        prepared.update(zip(places, engine.prepare([texts[place] for place in places]), strict=True))
+    return [prepared[place] for place in range(len(texts))]
+
+
+def _exemplar_sketches(chosen: Sequence[Engine], exemplars: Sequence[str]) -> list[Sketch]:
+    """The sketch of each text's exemplar; an engine without sketches follows the exemplar in a way of its own."""
+    prefixes = [Sketch()] * len(exemplars)
+    places = [place for place, engine in enumerate(chosen) if "sketch" in engine.abilities]
+    found = sketches_of([chosen[place] for place in places], [exemplars[place] for place in places])
+    for place, prefix in zip(places, found, strict=True):
+        prefixes[place] = prefix
+    return prefixes
+
+
+def _check_abilities(engine: Engine, options: Options, *, like: bool, sketch: bool) -> None:
+    if like:
+        require(engine, "like", "like")
+    if sketch:
+        require(engine, "sketch", "sketch")
+    if options.temperature is not None:
+        require(engine, "temperature", "temperature")
+    if options.depth is not None:
+        require(engine, "depth", "depth")
+        if options.depth > engine.depth:
+            raise UsageError(
+                f"depth {options.depth}: a sketch of this model has {engine.depth} codes (expected 0 to {engine.depth})"
+            )
+
+
+def _check_sketch(engine: Engine, sketch: Sketch) -> None:
+    if len(sketch) > engine.depth:
+        raise UsageError(f"the sketch {sketch} is too long: a sketch of this model has {engine.depth} codes")
+    last = engine.codes - 1
+    for level, code in enumerate(sketch, 1):
+        if not 0 <= code <= last:
+            raise UsageError(f"code {code} at level {level} of the sketch is out of range (expected 0 to {last})")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from parasketch.data.tables import join_lines, split_fields, split_header
 from parasketch.errors import DataError, UsageError
 from parasketch.files import STANDARD_STREAM, read_lines
-from parasketch.generate.results import Paraphrase
+from parasketch.generate.paraphrases import Paraphrase
 
 RowFormat = Literal["txt", "csv", "tsv", "jsonl"]
 OnBad = Callable[[DataError], None]

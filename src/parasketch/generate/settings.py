@@ -4,9 +4,11 @@ They are tuned on development data together with a model, so they ship with it, 
 config.json.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from parasketch.config import require
+from parasketch.config import from_dict, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +70,6 @@ class GenerateConfig:
     """Continuations that each hypothesis proposes at a step."""
     length_penalty: float = 1.0
     """a in log p / ((5 + length) / 6)^a, by which hypotheses are ranked; more favours long ones."""
-    no_repeat: int = 0
-    """No run of so many tokens occurs twice in a sentence; 0 allows it."""
     max_tokens: int = 50
     """Longest output in tokens, begin and end included."""
     max_ratio: float = 2.0
@@ -87,6 +87,13 @@ class GenerateConfig:
     def __post_init__(self) -> None:
         for key, least in (("beam", 1), ("expansion", 1), ("sketches", 1), ("finalists", 1), ("max_tokens", 3)):
             require(getattr(self, key) >= least, f"generate.{key}", f"at least {least}")
-        require(self.no_repeat >= 0, "generate.no_repeat", "0 or more")
         require(self.max_ratio >= 0, "generate.max_ratio", "0 or more")
         require(0 <= self.own_code_penalty < 1, "generate.own_code_penalty", "at least 0 and less than 1")
+
+
+def stored_settings(section: Any) -> GenerateConfig:
+    """The settings in the section `generate` of a model's config.json; what is wrong with them is a ConfigError."""
+    require(isinstance(section, Mapping), "generate", "a mapping of settings")
+    retired = {"no_repeat": 0}  # settings that are gone, with the value that changed nothing
+    kept = {key: value for key, value in section.items() if key not in retired or retired[key] != value}
+    return from_dict(GenerateConfig, kept, "generate.")

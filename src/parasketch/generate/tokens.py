@@ -1,7 +1,7 @@
-"""From a meaning and a form to sentences: beam search or sampling for many groups at once, step by step.
+"""From a decoding that was started to sentences: beam search or sampling for many groups at once, step by step.
 
-A group is one sketch of one source; its rows are hypotheses. The decoder's keys and values are cached, the meaning is
-never encoded again, and groups whose hypotheses have all ended leave the batch. Hypotheses are ranked by
+A group is one sketch of one source; its rows are hypotheses. Groups whose hypotheses have all ended leave the batch.
+Which network decodes is unknown here: the search talks to a `Decoding`. Hypotheses are ranked by
 log p / ((5 + length) / 6)^a at every step, with begin and end counted. Nothing that happens in a group depends
 on another group: sampling takes its random numbers from a hash of the group's own key.
 
@@ -19,11 +19,9 @@ import torch
 from torch import Tensor
 
 from parasketch.data.counter_rng import random_bits, uniform
-from parasketch.generate.next_tokens import NextTokens, Rules, next_tokens
+from parasketch.generate.decoding import Decoding, NextTokens, Rules
 from parasketch.generate.required import Required, Requirements, take_in_turn
 from parasketch.generate.settings import GenerateConfig
-from parasketch.model.outputs import DecodingState, Encoding
-from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 _DROP_SHARE = 8  # groups are dropped when one in so many has ended: dropping copies the cache
@@ -99,37 +97,38 @@ class _Rows:
         return self.said < self.required.counts[:, None]
 
 
-class TokenSearch:
-    """Finds sentences for (source, form) pairs."""
+def output_limits(source_lengths: np.ndarray, config: GenerateConfig, *, max_length: int) -> Tensor:
+    """Longest outputs of sources of these lengths, (G,), begin and end included in all; none above max_length."""
+    relative = 10 + np.ceil(config.max_ratio * (source_lengths - 2)).astype(np.int64)
+    return torch.from_numpy(np.minimum(relative, min(config.max_tokens, max_length)))
 
-    def __init__(self, model: HRQVAE, special: SpecialTokens, config: GenerateConfig) -> None:
-        self.model, self.special, self.config = model, special, config
+
+class TokenSearch:
+    """Finds sentences."""
+
+    def __init__(self, special: SpecialTokens, config: GenerateConfig) -> None:
+        self.special, self.config = special, config
 
     def __call__(
         self,
-        encoding: Encoding,
-        sources: Tensor,
-        form: Tensor,
+        decoding: Decoding,
+        limits: Tensor,
         *,
         width: int,
-        limits: Tensor | None = None,
         sampling: Sampling | None = None,
         required: Sequence[Required] | None = None,
     ) -> list[list[Hypothesis]]:
-        """At most `width` sentences for each of G groups, best first: sources (G,), form (G, form_width).
+        """At most `width` sentences for each of G groups that have just been started, best first.
 
-        `limits` (G,) are the longest lengths, begin and end included, at least 3; the settings say them if they
-        are not given. `required`: what the sentences of each group must contain; samples do not mind it.
+        `limits` (G,), on the decoding's device, are the longest lengths, begin and end included, at least 3.
+        `required`: what the sentences of each group must contain; samples do not mind it.
         """
-        if limits is None:
-            limits = self._limits(encoding.sentences.layout.lengths[sources.cpu().numpy()])
-        state = self.model.start(encoding, sources, form)
-        rows = self._begin(limits.to(form.device))
+        rows = self._begin(limits)
         if sampling is None and required is not None and any(each.tokens for each in required):
-            rows.required = Requirements.of(required, filler=self.special.pad, device=form.device)
-        found: list[list[Hypothesis]] = [[] for _ in range(len(sources))]
+            rows.required = Requirements.of(required, filler=self.special.pad, device=limits.device)
+        found: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
         for length in range(2, int(limits.max()) + 1):
-            proposals = self._propose(rows, state, length, width, sampling)
+            proposals = self._propose(rows, decoding, length, width, sampling)
             rows, parents = self._choose(rows, proposals, length, width, sampling)
             if rows.required is not None:
                 self._close(rows, rows.required, width)
@@ -139,15 +138,10 @@ class TokenSearch:
             if int(done.sum()) * _DROP_SHARE >= len(done):
                 self._collect(rows.keep(done), found)
                 rows, parents = rows.keep(~done), parents[~done]
-                state.keep_groups((~done).nonzero().squeeze(1))
-            state.reorder_rows(parents)
+                decoding.keep_groups((~done).nonzero().squeeze(1))
+            decoding.reorder_rows(parents)
         self._collect(rows, found)
         return found
-
-    def _limits(self, source_lengths: np.ndarray) -> Tensor:
-        """Longest outputs of sources of these lengths, (G,), begin and end included in both."""
-        relative = 10 + np.ceil(self.config.max_ratio * (source_lengths - 2)).astype(np.int64)
-        return torch.from_numpy(np.minimum(relative, min(self.config.max_tokens, self.model.config.max_length)))
 
     def _begin(self, limits: Tensor) -> _Rows:
         groups, device = len(limits), limits.device
@@ -173,7 +167,7 @@ class TokenSearch:
         rows.ended |= closed[:, None]
 
     def _propose(
-        self, rows: _Rows, state: DecodingState, length: int, width: int, sampling: Sampling | None
+        self, rows: _Rows, decoding: Decoding, length: int, width: int, sampling: Sampling | None
     ) -> NextTokens:
         """Continuations of every row; an ended row has one, a pad that costs nothing."""
         last = rows.tokens[:, :, -1]
@@ -181,41 +175,34 @@ class TokenSearch:
         rules = Rules(self._banned(rows, first), rows.limits == length, self.special.end)
         if sampling is None:
             count = width if first else self.config.expansion
-            proposals = self._next(rows, last, state, count, rules)
+            proposals = self._next(rows, last, decoding, count, rules)
         else:
-            log_probs = self.model.step(last, state)
-            rules.apply(log_probs.view(-1, log_probs.shape[2]), slice(None))
+            log_probs = decoding.log_probs(last)
+            rules.apply(log_probs.view(-1, log_probs.shape[2]))
             proposals = _draw(log_probs, sampling, rows.groups, length, width if first else 1)
         ids = proposals.ids.masked_fill(rows.ended[..., None], self.special.pad)
         log_probs = proposals.log_probs.masked_fill(rows.ended[..., None], -math.inf)
         log_probs[..., 0].masked_fill_(rows.ended, 0.0)
         return NextTokens(ids, log_probs)
 
-    def _next(self, rows: _Rows, last: Tensor, state: DecodingState, count: int, rules: Rules) -> NextTokens:
+    def _next(self, rows: _Rows, last: Tensor, decoding: Decoding, count: int, rules: Rules) -> NextTokens:
         """The best continuations, and the next required token; inside a run nothing but that."""
         if rows.required is None:
-            return next_tokens(self.model, last, state, count=count, rules=rules)
+            return decoding.best(last, count=count, rules=rules)
         wanted = rows.required.next(rows.said)
-        proposals = next_tokens(self.model, last, state, count=count, rules=rules, wanted=wanted)
+        proposals = decoding.best(last, count=count, rules=rules, wanted=wanted)
         inside = rows.required.inside(rows.said)
         proposals.log_probs[..., :-1].masked_fill_(inside[..., None], -math.inf)
         return proposals
 
     def _banned(self, rows: _Rows, first: bool) -> Tensor:
-        """Tokens that may not follow, (G, W, b): special ones, an end that comes too early, repeated n-grams."""
+        """Tokens that may not follow, (G, W, b): special ones, and an end that comes too early."""
         never = [*self.special.never, self.special.end if first else self.special.never[0]]
         banned = torch.tensor(never, device=rows.tokens.device).expand(*rows.tokens.shape[:2], -1)
         if rows.required is not None:
             end = torch.where(rows.incomplete, self.special.end, self.special.never[0])
             banned = torch.cat([banned, end[..., None]], dim=-1)
-        n, length = self.config.no_repeat, rows.tokens.shape[2]
-        if not n or length < n:
-            return banned
-        windows = rows.tokens.unfold(2, n, 1)  # (G, W, t - n + 1, n)
-        begun = (windows[..., : n - 1] == rows.tokens[:, :, None, length - (n - 1) :]).all(dim=-1)
-        # The last window is the one to come, without its last token yet.
-        repeats = windows[..., -1].masked_fill(~begun, self.special.never[0])
-        return torch.cat([banned, repeats], dim=-1)
+        return banned
 
     def _choose(
         self, rows: _Rows, proposals: NextTokens, length: int, width: int, sampling: Sampling | None

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from parasketch.extras import needs
+
 USAGE_DECAY = 0.99
 
 
@@ -98,7 +100,8 @@ class HierarchicalQuantizer(nn.Module):
     @torch.no_grad()
     def fit(self, x: Tensor, *, seed: int = 0) -> "HierarchicalQuantizer":
         """Set the codebooks by k-means on (n, width) vectors, level by level on what is left over."""
-        from sklearn.cluster import KMeans
+        with needs("train", "k-means"):
+            from sklearn.cluster import KMeans
 
         residual = x.detach().float().cpu()
         for level in range(self.levels):
@@ -117,14 +120,17 @@ class HierarchicalQuantizer(nn.Module):
     def revive(self, x: Tensor, *, threshold: float = 0.1, generator: torch.Generator | None = None) -> int:
         """Move codes used less than `threshold` times their fair share onto random residuals of x (B, width).
 
-        A revived code has some time to find its place before it counts as dead again. Returns how many moved.
+        No two move to the same place: where there are more of them than different residuals, the others wait. A
+        revived code has some time to find its place before it counts as dead again. Returns how many moved.
         """
         moved = 0
         for level, (residual, _) in enumerate(self._descend(x)):
             dead = (self.usage[level] * self.codes < threshold).nonzero().squeeze(1)
             if len(dead):
-                picks = torch.randint(len(residual), (len(dead),), generator=generator)
-                self.codebooks[level, dead] = residual[picks.to(residual.device)]
+                places = torch.unique(residual, dim=0)
+                picks = torch.randperm(len(places), generator=generator)[: len(dead)]
+                dead = dead[: len(picks)]
+                self.codebooks[level, dead] = places[picks.to(places.device)]
                 self.usage[level, dead] = 2 * threshold / self.codes
                 moved += len(dead)
         return moved

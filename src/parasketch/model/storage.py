@@ -86,9 +86,13 @@ class StoredModel:
         except (OSError, SafetensorError) as error:
             raise ModelError(f"{path}: damaged, or not a file of weights: {error}") from error
 
-    def fill(self, network: N) -> N:
-        """Give a network all its weights, which have to be the ones it wants; in evaluation mode afterwards."""
+    def fill(self, network: N, *, newer: tuple[str, ...] = ()) -> N:
+        """Give a network all its weights, which have to be the ones it wants; in evaluation mode afterwards.
+
+        Weights whose names end in one of `newer` may be missing in models that are older than they; they stay as is.
+        """
         path, weights, wanted = self.path / WEIGHTS, self.read_weights(), network.state_dict()
+        weights = {name: tensor for name, tensor in wanted.items() if name.endswith(newer)} | weights
         for name, tensor in wanted.items():
             if name not in weights:
                 raise ModelError(f"{path}: does not fit {CONFIG}: no weights {name}")

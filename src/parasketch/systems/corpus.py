@@ -7,7 +7,7 @@ change, as a learning rate may.
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from parasketch.config import DataConfig, to_dict
+from parasketch.config import DRAWING, DataConfig, to_dict
 from parasketch.console import console
 from parasketch.data.corpora import gather_clusters, open_corpus, read_eval
 from parasketch.data.prepare import prepare
@@ -31,8 +31,6 @@ from parasketch.train.task import Batch, Sources, Task
 
 DEV_CLUSTERS = 500
 """At most so many clusters are set aside for dev when none is given."""
-DRAWING = ("max_pairs", "template_dropout")
-"""The settings of the data that say how examples are drawn, not how the corpus is prepared."""
 
 
 class HasEmbedding(Storable, Protocol):
@@ -61,8 +59,8 @@ class CorpusTask(Task[B]):
     @classmethod
     def set_up(cls, config: CorpusConfig, sources: Sources) -> Self:
         """Open the prepared corpus, or prepare the file of clusters, that the user named."""
-        prepared, dev = open_training_data(config, sources)
-        return cls(config, prepared, dev)
+        data = open_training_data(config, sources)
+        return cls(replace(config, data=data.config), data.prepared, data.dev)
 
     def build(self) -> Any:
         self.network = self.make_network()
@@ -106,21 +104,38 @@ def fitted(config: C, prepared: Prepared) -> C:
     return replace(config, model=model)
 
 
-def open_training_data(config: CorpusConfig, sources: Sources) -> tuple[Prepared, list[EvalItem]]:
-    """The prepared corpus and the dev items; from a file of clusters alone, some are set aside for dev."""
+@dataclass(frozen=True)
+class TrainingData:
+    """What the user named, opened."""
+
+    prepared: Prepared
+    dev: list[EvalItem]
+    config: DataConfig
+    """How the corpus was prepared, and how examples are drawn from it."""
+
+
+def open_training_data(config: CorpusConfig, sources: Sources) -> TrainingData:
+    """Open a prepared corpus, or prepare a file of clusters; without dev items, some clusters are set aside for dev.
+
+    How a prepared corpus was prepared is known from itself, whatever the configuration says.
+    """
     corpus, dev = sources.data, sources.dev
     if corpus is None:
         raise UsageError("--data is missing: a directory made by `parasketch prepare`, or a file of clusters")
     if not corpus.exists():
         raise UsageError(f"{corpus}: no such file (expected a file of clusters, or a preset with --data)")
-    _take_note_of_corpus(sources, corpus, config.data)
     if corpus.is_dir():
         if dev is None:
             console.print("no --dev items to select a model by: the best model will be that of the end of the run")
-        return Prepared(corpus), [] if dev is None else list(read_eval(dev))
+        prepared = Prepared(corpus)
+        _take_note_of_corpus(sources, corpus, prepared.data_config(config.data))
+        items = [] if dev is None else list(read_eval(dev))
+        return TrainingData(prepared, items, prepared.data_config(config.data))
+    _take_note_of_corpus(sources, corpus, config.data)
     if dev is None:
         corpus, dev = _set_dev_aside(corpus, sources.run / "split", config.train.seed)
-    return prepare([corpus], sources.run / "prepared", config.data), list(read_eval(dev))
+    prepared = prepare([corpus], sources.run / "prepared", config.data)
+    return TrainingData(prepared, list(read_eval(dev)), config.data)
 
 
 def _set_dev_aside(corpus: Path, split: Path, seed: int) -> tuple[Path, Path]:

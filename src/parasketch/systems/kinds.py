@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parasketch.errors import ModelError, UsageError
-from parasketch.model.storage import Sections, open_model
+from parasketch.model.storage import CONFIG, FIRST_KIND, Sections, open_model, read_config
 from parasketch.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ class Kind:
     """A class with `load(stored: StoredModel) -> (network, tokenizer)`."""
     task: str
     """A `parasketch.train.task.Task`."""
+    engine: str
+    """A module with `load_engine(directory, device, semantic)`, which gives a `parasketch.generate.engine.Engine`."""
 
 
 KINDS: dict[str, Kind] = {
@@ -33,6 +35,7 @@ KINDS: dict[str, Kind] = {
         "HRQ-VAE: the meaning of each token, and a form that is quantised to a path of codes, coarse to fine",
         "parasketch.systems.hrqvae.network:HRQVAE",
         "parasketch.systems.hrqvae.task:HrqVaeTask",
+        "parasketch.generate.hrqvae",
     ),
     "sketchlm": Kind(
         "sketches on a pretrained language model: source, codes and target in one causal sequence",
@@ -64,12 +67,19 @@ class LoadedModel:
 
 def load_model(directory: Path | str) -> LoadedModel:
     """Read a model directory of any kind; one that is missing, damaged or of an unknown kind is a ModelError."""
-    stored = open_model(directory)
-    if stored.kind not in KINDS:
-        known = ", ".join(KINDS)
-        raise ModelError(f"{stored.path}: a model of the unknown kind {stored.kind!r} (known are {known})")
-    network, tokenizer = _import(KINDS[stored.kind].network).load(stored)
+    kind, stored = kind_of(directory), open_model(directory)
+    network, tokenizer = _import(kind.network).load(stored)
     return LoadedModel(stored.kind, network, tokenizer, stored.sections)
+
+
+def kind_of(directory: Path | str) -> Kind:
+    """The kind of a model directory, by its config.json alone; one that is none, or unknown, is a ModelError."""
+    path = Path(directory)
+    name = read_config(path).get("kind", FIRST_KIND) if (path / CONFIG).is_file() else open_model(path).kind
+    if not isinstance(name, str) or name not in KINDS:
+        known = ", ".join(KINDS)
+        raise ModelError(f"{path / CONFIG}: a model of the kind {name!r} is not known here (known: {known})")
+    return KINDS[name]
 
 
 def _import(name: str) -> Any:

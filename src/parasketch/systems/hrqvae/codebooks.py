@@ -23,7 +23,8 @@ KMEANS_SENTENCES = 4096
 def start_codebooks(model: HRQVAE, prepared: Prepared, *, length: float, seed: int, fabric: "Fabric") -> None:
     """Give the forms of real sentences a typical length, and set the codebooks by k-means on them.
 
-    The decoder has learned to read the forms as they are; it is told of their new scale.
+    The decoder has learned to read the forms as they are; it is told of their new centre and scale, and reads from a
+    form what it read from it before. The form of no codes at all is then the average one.
     """
     count = min(KMEANS_SENTENCES, prepared.num_sentences)
     chosen = np.random.default_rng(seed).choice(prepared.num_sentences, count, replace=False)
@@ -31,10 +32,11 @@ def start_codebooks(model: HRQVAE, prepared: Prepared, *, length: float, seed: i
     sentences = Sentences.from_ragged(prepared.sentences(chosen), first=tokenizer.bos_id, last=tokenizer.eos_id)
     model.eval()
     sentences = sentences.to(fabric.device)
-    scale = model.form.calibrate(model.encode(sentences).form, length=length)
-    model.quantizer.fit(model.encode(sentences).form, seed=seed)
+    change = model.form.calibrate(model.encode(sentences).form, length=length)
     for layer in model.decoder.decoder_layers:
-        layer.form_value.weight /= scale
+        layer.form_offset += layer.form_value(change.centre)
+        layer.form_value.weight /= change.factor
+    model.quantizer.fit(model.encode(sentences).form, seed=seed)
     _share(model, fabric)
 
 
@@ -46,5 +48,6 @@ def revive_codes(model: HRQVAE, form: Tensor, *, threshold: float, seed: int, fa
 
 @torch.no_grad()
 def _share(model: HRQVAE, fabric: "Fabric") -> None:
-    for tensor in (model.form.centre, model.form.scale, model.quantizer.codebooks, model.quantizer.usage):
+    readers = [part for layer in model.decoder.decoder_layers for part in (layer.form_value.weight, layer.form_offset)]
+    for tensor in (model.form.centre, model.form.scale, model.quantizer.codebooks, model.quantizer.usage, *readers):
         tensor.copy_(fabric.broadcast(tensor.detach()))

@@ -60,19 +60,19 @@ class ModelConfig(TransformerConfig):
 class HrqVaeTrainConfig(KlConfig, CorpusTrainConfig):
     """How the network learns."""
 
-    predictor_learning_rate: float = 1e-3
+    predictor_learning_rate: float = 1.5e-3
     predictor_betas: tuple[float, float] = (0.9, 0.999)
     temperature: float = 2.0
     temperature_floor: float = 1.0
     temperature_scale: float = 0.05
     """Gumbel temperature: max(2 - 2 / (1 + exp(-t / scale)), floor / start) times the start, t the share of the run."""
-    kmeans_at: float | None = 0.02
+    kmeans_at: float | None = 0.06
     """Until this share of the run the decoder reads the form itself; then k-means on real forms sets the codebooks."""
     form_length: float = 8.0
     """Typical length that forms get when k-means sets the codebooks; the Gumbel noise has length about 1."""
     revive_below: float = 0.1
     """Codes used less than this times their fair share are re-seeded now and then; 0 switches it off."""
-    imbalance_weight: float = 0.0
+    imbalance_weight: float = 0.2
     """Weight of the KL between the mean choice of codes in a batch and the uniform one."""
 
     def __post_init__(self) -> None:

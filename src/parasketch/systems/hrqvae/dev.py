@@ -13,9 +13,10 @@ from torch import Tensor
 from parasketch.data.records import EvalItem
 from parasketch.errors import UsageError
 from parasketch.evaluate.metrics import bleu_measures, count
+from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches
-from parasketch.generate.tokens import SpecialTokens, TokenSearch
+from parasketch.generate.tokens import SpecialTokens, TokenSearch, output_limits
 from parasketch.model.inputs import Sentences
 from parasketch.model.outputs import Encoding
 from parasketch.systems.hrqvae.network import HRQVAE
@@ -56,11 +57,10 @@ class DevEvaluator:
             own_penalty=settings.own_code_penalty,
         )
         predicted = torch.from_numpy(ranked.codes[:, 0]).to(device)
-        search = TokenSearch(model, SpecialTokens.of(self.tokenizer), settings)
-        paraphrases = self._generate(search, encoding, model.quantizer.decode(predicted))
+        paraphrases = self._generate(model, encoding, model.quantizer.decode(predicted), settings)
         metrics = self._scores(paraphrases)
         for depth in range(model.config.levels, -1, -1):
-            outputs = self._generate(search, encoding, model.quantizer.decode(oracle, depth))
+            outputs = self._generate(model, encoding, model.quantizer.decode(oracle, depth), settings)
             metrics[f"oracle_{depth}"] = self._scores(outputs)["ibleu"]
         metrics["own_sketch"] = 100 * float((predicted == own).all(dim=1).float().mean())
         likelihood = model.log_likelihood(
@@ -71,8 +71,12 @@ class DevEvaluator:
         samples = list(zip(self.inputs, paraphrases, strict=True))[:_SAMPLES]
         return DevResult(score=score, metrics=metrics, samples=samples)
 
-    def _generate(self, search: TokenSearch, encoding: Encoding, form: Tensor) -> list[str]:
-        found = search(encoding, torch.arange(len(form), device=form.device), form, width=1)
+    def _generate(self, model: HRQVAE, encoding: Encoding, form: Tensor, settings: GenerateConfig) -> list[str]:
+        sources = torch.arange(len(form), device=form.device)
+        lengths = encoding.sentences.layout.lengths
+        limits = output_limits(lengths, settings, max_length=model.config.max_length).to(form.device)
+        decoding = TransformerDecoding(model, model.start(encoding, sources, form))
+        found = TokenSearch(SpecialTokens.of(self.tokenizer), settings)(decoding, limits, width=1)
         return self.tokenizer.decode_batch([list(group[0].tokens) for group in found])
 
     def _scores(self, outputs: Sequence[str]) -> dict[str, float]:

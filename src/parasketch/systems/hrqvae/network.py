@@ -98,7 +98,7 @@ class HRQVAE(nn.Module):
         check_vocabulary(stored, tokenizer, config.vocab_size)
         with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
             network = cls(config, mask_id=tokenizer.mask_id)
-        return stored.fill(network), tokenizer
+        return stored.fill(network, newer=(".form_offset",)), tokenizer
 
     def forward(self, batch: TrainingBatch, temperature: float = 1.0, *, quantise: bool = True) -> TrainingOutput:
         """One pass over B triples; the decoder sees the sketch of the form, or the form itself (`quantise=False`)."""

@@ -1,7 +1,7 @@
 import pytest
 
 from parasketch.errors import UsageError
-from parasketch.generate.inputs import check_texts, prepare_texts, problem_with
+from parasketch.generate.requests import as_texts, prepare_texts, problem_with
 from parasketch.text.tokenizer import Tokenizer
 
 
@@ -39,9 +39,9 @@ def test_an_unknown_script_is_read_with_a_warning(tokenizer: Tokenizer, text: st
 def test_a_text_without_content_is_refused(text: str) -> None:
     assert problem_with(text) == "is empty: there is nothing to paraphrase"
     with pytest.raises(UsageError, match=r"^text 2 is empty: there is nothing to paraphrase$"):
-        check_texts(["fine", text])
+        as_texts(["fine", text])
 
 
 def test_other_types_are_refused() -> None:
     with pytest.raises(UsageError, match=r"^the text is of type int \(expected str\)$"):
-        check_texts([3])
+        as_texts([3])

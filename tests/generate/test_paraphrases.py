@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from parasketch.errors import UsageError
-from parasketch.generate.results import Paraphrase, Sketch
+from parasketch.generate.paraphrases import Paraphrase, Sketch
 
 
 def test_a_sketch_is_a_tuple_of_codes() -> None:
