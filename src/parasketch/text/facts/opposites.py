@@ -1,0 +1,131 @@
+"""Opposites: "raised" for "lowered", "blue" for "red", "unhappy" for "happy".
+
+The table of words that exclude each other is made by hand (opposites.txt); its inflected forms are spelt out once, so
+that looking a word up is all that a text costs. Opposites made by a prefix or by -ful and -less need no table: both
+texts show the stem.
+"""
+
+import re
+from functools import lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_VOWELS = frozenset("aeiou")
+_SHORT = re.compile(r"^[^aeiou]*[aeiou][^aeiouwxy]$")  # stop, big: the last letter is doubled
+_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis", "ab")
+_FEW_LETTERS = 3
+
+
+class Lemmas(NamedTuple):
+    """The words of a text as far as opposites need them."""
+
+    of_table: dict[str, str]
+    """Lemma in the table: the word as it is written."""
+    all: frozenset[str]
+    opening: str
+    """The first word: who or what the text is about, if it is a simple sentence."""
+
+
+class Exchange(NamedTuple):
+    """A word of the source that gave way to one that excludes it."""
+
+    before: str
+    after: str
+    opposite: bool
+    """Whether a negation makes up for it."""
+
+
+class _Table(NamedTuple):
+    lemmas: dict[str, str]
+    """Form: lemma"""
+    opposites: dict[str, frozenset[str]]
+    exclusive: dict[str, frozenset[str]]
+    sides: dict[str, frozenset[str]]
+
+
+def _forms(lemma: str) -> list[str]:
+    """The regular inflected forms of a word, whatever it is."""
+    stem = lemma[:-1] if lemma.endswith("e") else lemma
+    plural = lemma + ("es" if lemma.endswith(("s", "x", "ch", "sh")) else "s")
+    forms = [lemma, plural, stem + "ed", stem + "ing", stem + "er", stem + "est"]
+    if lemma.endswith("y") and lemma[-2:-1] not in _VOWELS:
+        forms += [lemma[:-1] + ending for ending in ("ies", "ied", "ier", "iest")]
+    if _SHORT.match(lemma):
+        forms += [lemma + lemma[-1] + ending for ending in ("ed", "ing", "er", "est")]
+    return forms
+
+
+@lru_cache(maxsize=1)
+def _table() -> _Table:
+    opposites: dict[str, set[str]] = {}
+    exclusive: dict[str, set[str]] = {}
+    sides: dict[str, set[str]] = {}
+    irregular: list[list[str]] = []
+    for line in (files("parasketch.text.facts") / "opposites.txt").read_text("utf-8").splitlines():
+        words = line.split()
+        if words[0] == "=":
+            irregular.append(words[1:])
+            continue
+        if words[0] == "#":
+            continue
+        kind = sides if words[0] == "~" else opposites if len(words) == 2 else exclusive  # noqa: PLR2004
+        group = {word for word in words if word != "~"}
+        for word in group:
+            kind.setdefault(word, set()).update(group - {word})
+    known = [*opposites, *exclusive, *sides]
+    lemmas: dict[str, str] = {}
+    for lemma in known:
+        for form in _forms(lemma):
+            lemmas.setdefault(form, lemma)
+    for lemma, *forms in irregular:
+        lemmas.update(dict.fromkeys(forms, lemma))
+    lemmas.update({lemma: lemma for lemma in known if lemma not in ("lost", "found", "left")})
+    lemmas["left"] = "left"
+    kinds = ({word: frozenset(others) for word, others in kind.items()} for kind in (opposites, exclusive, sides))
+    return _Table(lemmas, *kinds)
+
+
+def find_lemmas(keys: list[str]) -> Lemmas:
+    """What a text with these folded words has of the table."""
+    lemmas = _table().lemmas
+    of_table = {lemmas[key]: key for key in keys if key in lemmas}
+    return Lemmas(of_table, frozenset(keys), keys[0] if keys else "")
+
+
+def exchanges(source: Lemmas, output: Lemmas) -> list[Exchange]:
+    """The words of the source that the output lacks while it has words that exclude them and are new."""
+    found = []
+    table = _table()
+    for lemma, word in source.of_table.items():
+        if lemma in output.of_table:
+            continue
+        for kind in (table.opposites, table.exclusive, table.sides):
+            for other in kind.get(lemma, ()):
+                if other in output.of_table and other not in source.of_table:
+                    is_side = other in table.sides.get(lemma, ())
+                    if not (is_side and source.opening != output.opening):
+                        found.append(Exchange(word, output.of_table[other], kind is not table.exclusive))
+                    break
+            else:
+                continue
+            break
+    gone, new = source.all - output.all, output.all - source.all
+    found += [Exchange(word, other, True) for word, other in _affixed(gone, new)]
+    found += [Exchange(word, other, True) for other, word in _affixed(new, gone)]
+    return found
+
+
+def _affixed(plain: frozenset[str], affixed: frozenset[str]) -> list[tuple[str, str]]:
+    """(word, word with a prefix or ending that makes it the opposite)"""
+    found = []
+    for word in affixed:
+        if len(word) <= _FEW_LETTERS + 1:
+            continue
+        for prefix in _PREFIXES:
+            if word.startswith(prefix) and (stem := word.removeprefix(prefix).lstrip("-")) in plain:
+                if len(stem) > _FEW_LETTERS:
+                    found.append((stem, word))
+                break
+        if word.endswith("less") and word[:-4] + "ful" in plain:
+            found.append((word[:-4] + "ful", word))
+    return found

@@ -1,0 +1,73 @@
+"""Cut a text into words, numbers and marks the way facts need them: folded for comparison, with their places.
+
+`text/words.py` cuts as the tagger was trained; here "4th" and "5km" come apart, "p.m." and "U.S." stay whole, possessives
+and diacritics are folded away, and every word knows whether it opens a sentence (where a capital says nothing).
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"[AaPp]\.[ ]?[Mm]\b\.?"
+    r"|(?:[^\W\d_]\.){2,}"  # U.S.
+    r"|\d+(?:[.,:]\d+)*"
+    r"|[^\W\d_]+(?:'[^\W\d_]+)*"
+    r"|\S"
+)
+_SHORT_FORM = re.compile(r"'(?:s|ll|re|ve|d|m)$")
+_SAME_LENGTH = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "\u00a0": " ", "\u2011": "-", "‐": "-"})
+_TITLES = frozenset("mr mrs ms dr prof st jr sr vs no rs mt gen sen rep gov lt col sgt rev".split())
+_OPENERS = frozenset(".!?…:;")
+_INVISIBLE = frozenset("\"'“”«»„()[]{}*-–—•")
+
+
+class Token(NamedTuple):
+    """A word, number or mark."""
+
+    text: str
+    key: str
+    """Lower case, without diacritics, possessive and short verb form: what is compared."""
+    start: int
+    end: int
+    opens: bool
+    """Whether it is the first word of a sentence."""
+
+
+def plain(text: str) -> str:
+    """Typographic apostrophes, hyphens and spaces made plain ones; every character keeps its place."""
+    return text.translate(_SAME_LENGTH)
+
+
+@lru_cache(maxsize=1 << 16)
+def fold(word: str) -> str:
+    """What of a word is compared: "Café's" is "cafe", "p.m." is "pm"."""
+    if not word.isascii():
+        decomposed = unicodedata.normalize("NFKD", word)
+        word = "".join(character for character in decomposed if not unicodedata.combining(character))
+    word = word.casefold()
+    if "'" in word:
+        word = _SHORT_FORM.sub("", word)
+    if "." in word and not word[0].isdigit():
+        word = word.replace(".", "").replace(" ", "") or word
+    return word
+
+
+def cut(text: str) -> list[Token]:
+    """The tokens of a plain text, in order."""
+    tokens = []
+    opens = True
+    last = ""
+    for match in _TOKEN.finditer(text):
+        found = match[0]
+        key = fold(found)
+        start, end = match.span()
+        tokens.append(Token(found, key, start, end, opens))
+        if key in _OPENERS:
+            # "Mr. Smith", "George W. Bush" go on
+            opens = opens or not (found == "." and (last in _TITLES or len(last) == 1))
+        elif found not in _INVISIBLE:
+            opens = False
+            last = key
+    return tokens
