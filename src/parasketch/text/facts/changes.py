@@ -8,6 +8,7 @@ from parasketch.text.facts.negation import Negation, changed_negation, find_nega
 from parasketch.text.facts.numbers import Number, find_numbers, missing
 from parasketch.text.facts.opposites import Lemmas, exchanges, find_lemmas
 from parasketch.text.facts.persons import Persons, changed_person, find_persons
+from parasketch.text.facts.units import UNITS
 from parasketch.text.facts.words import cut, plain
 
 
@@ -57,7 +58,7 @@ def facts_of(text: str) -> Facts:
         literals=(*literals, *quoted),
         numbers=find_numbers(tokens),
         names=find_names(tokens, written),
-        negation=find_negation(lower),
+        negation=find_negation(lower, frozenset(keys)),
         lemmas=find_lemmas(keys),
         persons=find_persons(frozenset(token.key for token in tokens if token.text != "US"), lower),
     )
@@ -73,10 +74,14 @@ def compare(source: Facts, output: Facts) -> Changes:
         lost.append(f"negation ({no_more})")
     if new:
         added.append(f"negation ({new})")
-    if bool(source.negation.cues) == bool(output.negation.cues):
-        lost += [f"{exchange.before} → {exchange.after}" for exchange in exchanged]
-    else:
-        lost += [f"{exchange.before} → {exchange.after}" for exchange in exchanged if not exchange.opposite]
+    made_up_for = len(source.negation.cues) % 2 != len(output.negation.cues) % 2
+    lost += [
+        f"{exchange.before} → {exchange.after}"
+        for exchange in exchanged
+        if not (exchange.opposite and made_up_for)
+        # "ten years" for "one decade": the numbers were compared
+        and not (exchange.before in UNITS and exchange.after in UNITS and source.numbers and output.numbers)
+    ]
     if person := changed_person(source.persons, output.persons):
         lost.append(person)
     return Changes(tuple(dict.fromkeys(lost)), tuple(dict.fromkeys(added)))

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from parasketch.text.facts.words import Token, fold
+from parasketch.text.facts.words import Token
 
 _DOMAINS = "com|org|net|edu|gov|io|info|co|uk|de|fr|in|eu|ai|dev|app"
 _FILES = (
@@ -28,6 +28,7 @@ _LITERAL = re.compile(
 )
 _MAY_HAVE = re.compile(r"[@#/\\_`:]|\w\.\w|--|\w\(\w*\)|\bv\d| -[A-Za-z]\b")
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|(?<!\w)'([^'\n]+(?:'\w[^'\n]*)*)'(?!\w)|‘([^’\n]+)’(?!\w)")
+_MARK = re.compile(r"[\"“«‘]|(?<!\w)'")
 _SPEECH = re.compile(r"[.?!…]\W*$|,\s*$")
 _MOST_WORDS = 6  # longer quotations are speech, which may be said in other words
 
@@ -51,6 +52,8 @@ def find_literals(text: str) -> list[Literal]:
 
 def find_quoted(text: str, tokens: list[Token]) -> list[Literal]:
     """Short phrases in quotation marks, in order."""
+    if _MARK.search(text) is None:
+        return []
     found = []
     for match in _QUOTED.finditer(text):
         start, end = match.span(match.lastindex or 0)
@@ -71,7 +74,6 @@ def blank(text: str, literals: list[Literal]) -> str:
 
 def is_kept(literal: Literal, *, flat: str, words: str) -> bool:
     """Whether a text has the literal; `flat` is the text in lower case, `words` its folded words between spaces."""
-    return literal.needle in (words if literal.quoted else flat)
-
-
-__all__ = ["Literal", "blank", "find_literals", "find_quoted", "fold", "is_kept"]
+    if not literal.quoted:
+        return literal.needle in flat
+    return literal.needle in words or literal.needle.replace(" ", "") in words.replace(" ", "")

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from parasketch.text.facts.words import Token
+from parasketch.text.templates import STOP_WORDS
 
 _DATA = files("parasketch.text.facts")
 _NOT_NAMES = frozenset(
@@ -18,10 +19,23 @@ _NOT_NAMES = frozenset(
     miss dr prof professor doctor tv television am pm ad bc etc ps vs bible net website email
     president king queen prince princess mayor senator governor captain minister pope no nope yes""".split()
 )
+_EMPHASIS = frozenset(
+    """best better good great bad worst major minor top big small new old real true free main full high low long short
+    first last next most more all any some every only very own same other such well really one two three four five six
+    seven eight nine ten""".split()
+)
+_HEADS = frozenset(
+    """university college school institute empire city state county river lake mount mountain company inc ltd corp
+    corporation republic kingdom prophet saint lord secretary general hotel park street road prime minister party
+    team club magazine newspaper day""".split()
+)
+"""Words that say what is named; the name is known without them."""
+_STRESSED = frozenset("not the and you are can did was has how why who for".split())
+"""Words that people like to write with a capital; names only beside other names."""
 _FEW_WORDS = 3  # of so many words all may be names
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]")
 _LONG = 5  # letters; a name so long is found inside other words too
-_SPREAD = re.compile(r"^(?:of|the|and|for|de|la)$")
+_SMALL_WORDS = frozenset("of the and for de la in".split())
 
 
 class Name(NamedTuple):
@@ -96,7 +110,7 @@ def find_names(tokens: list[Token], text: str) -> Names:
     keys = {token.key for token in tokens}
     keys.update([key[:-1] for key in keys if key.endswith("s")])
     inner = [word for word in words if not word.opens]
-    capitals = sum(word.text[0].isupper() and word.key != "i" for word in inner)
+    capitals = len([word for word in inner if word.text[0].isupper() and word.key != "i"])
     cased = len(inner) <= _FEW_WORDS or 2 * capitals <= len(inner)
     if len(inner) <= _FEW_WORDS and len(words) > 1 and text.isupper():
         cased = False
@@ -109,6 +123,8 @@ def find_names(tokens: list[Token], text: str) -> Names:
             skip -= 1
             continue
         key, start, end, acronym, known = word.key, word.start, word.end, False, None
+        if key not in _ALWAYS and key not in _SEVERAL_WORDS and word.text.islower():
+            continue
         capital = word.text[0].isupper()
         if key in _SEVERAL_WORDS:
             known, skip = _several_words(words, place)
@@ -125,6 +141,8 @@ def find_names(tokens: list[Token], text: str) -> Names:
             key = known
         elif not _is_name(word, capital=capital, cased=cased):
             continue
+        elif _is_emphasis(word) and not _has_named_neighbour(words, place):
+            continue
         else:
             acronym = len(key) > 1 and word.text.rstrip("s'").isupper()
         if start > end_of_last + 1:
@@ -133,8 +151,8 @@ def find_names(tokens: list[Token], text: str) -> Names:
             parts[-1] = parts[-1]._replace(last=False)
         parts.append(Name(key, acronym, run, True, start, end))
         end_of_last = end
-    squeezed = "".join(token.key for token in tokens if token.key[0].isalnum()).replace("'", "")
-    initials = "".join(word.key[0] for word in words if not _SPREAD.match(word.key))
+    squeezed = "".join([token.key for token in tokens if token.key[0].isalnum()]).replace("'", "")
+    initials = "".join([word.key[0] for word in words if word.key not in _SMALL_WORDS])
     return Names(tuple(parts), frozenset(keys), squeezed, initials)
 
 
@@ -151,11 +169,32 @@ def _several_words(words: list[Token], place: int) -> tuple[str | None, int]:
 def _is_name(word: Token, *, capital: bool, cased: bool) -> bool:
     if _INNER_CAPITAL.search(word.text) and not word.text.endswith("s") and cased:
         return True  # iPhone, McDonald
-    if not capital or word.key in _NOT_NAMES or "'" in word.key:
+    if not capital or word.key in _NOT_NAMES or "'" in word.key or word.text.capitalize() == word.text and word.key in STOP_WORDS:
         return False
     if word.opens or not cased:
         return len(word.key) > 1 and not is_ordinary(word.key) and (cased or not word.text.isupper())
     return True
+
+
+def _is_emphasis(word: Token) -> bool:
+    """Whether a capital or capitals may only stress an ordinary word."""
+    if word.text.isupper() and len(word.text) > _FEW_WORDS:
+        return is_ordinary(word.key)
+    return word.key in _EMPHASIS or (word.text.isupper() and word.key in _STRESSED)
+
+
+def _has_named_neighbour(words: list[Token], place: int) -> bool:
+    near = (words[place - 1] if place else None, words[place + 1] if place + 1 < len(words) else None)
+    here = words[place]
+    return any(
+        other is not None
+        and other.text[0].isupper()
+        and other.key != "i"
+        and not _is_emphasis(other)
+        and not other.opens
+        and -1 <= max(other.start, here.start) - min(other.end, here.end) <= 1
+        for other in near
+    )
 
 
 def missing_names(source: Names, output: Names) -> list[Name]:
@@ -163,7 +202,8 @@ def missing_names(source: Names, output: Names) -> list[Name]:
     gone = [name for name in source.parts if not _has(output, name)]
     if not gone:
         return gone
-    runs = {name.run for name in source.parts if name.last and _has(output, name)}
+    kept = [name for name in source.parts if _has(output, name)]
+    runs = {name.run for name in kept if name.last or any(other.key in _HEADS for other in gone if other.run == name.run)}
     spelt = {name.run for name in gone if _is_spelt_by_acronym(source, output, name.run)}
     new = any(not _has(source, name) for name in output.parts)
     return [
@@ -171,7 +211,7 @@ def missing_names(source: Names, output: Names) -> list[Name]:
         for name in gone
         if name.run not in spelt
         # "Trump" for "Donald Trump"; but not "Tiffany Hall" for "Laura Hall", nor "Korea" for "South Korea"
-        and not (name.run in runs and not new and not is_ordinary(name.key))
+        and not (name.run in runs and not new and (name.key in _HEADS or not is_ordinary(name.key)))
     ]
 
 

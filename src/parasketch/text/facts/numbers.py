@@ -23,10 +23,13 @@ from parasketch.text.facts.words import Token
 
 _CLOCK = "clock"
 _HALF_DAY = 720
+_DIGIT = re.compile(r"\d")
 _THOUSANDS = re.compile(r"^\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d+)?$")  # 1,299.99 and 1,00,000
 _TIME = re.compile(r"^([01]?\d|2[0-4])[:.]([0-5]\d)$")
 _HINTED = frozenset(["one", "first", "second"])
 _NUMBER_WORDS = frozenset([*SMALL, *ORDINALS, *SCALES, *FRACTIONS, *HINTS, "noon", "midnight", "midday"])
+_VAGUE = frozenset(["several", "few", "many", "some"])  # "several dozen"
+_MONEY_SCALES = {"m": 10**6, "b": 10**9}
 _ARTICLES = frozenset(["a", "an"])
 _MONTHS = frozenset(
     "january february march april may june july august september october november december".split()
@@ -89,12 +92,13 @@ class _Reader:
 
     def read(self) -> list[Number]:
         tokens = self.tokens
-        if not any(token.key in _NUMBER_WORDS or token.key in UNITS or token.text[0].isdigit() for token in tokens):
+        keys = {token.key for token in tokens}
+        if keys.isdisjoint(_NUMBER_WORDS) and keys.isdisjoint(UNITS) and not _DIGIT.search(" ".join(keys)):
             return []
         while self.place < len(tokens):
             before = self.place
             token = tokens[before]
-            if token.text[0].isdigit():
+            if token.text[0].isdecimal():
                 self._digits()
             elif token.key in _NUMBER_WORDS:
                 self._words()
@@ -175,13 +179,13 @@ class _Reader:
 
     def _scaled(self, said: float, first: int) -> float:
         while (scale := SCALES.get(self._key(0))) is not None:
-            if self._key(0) in TOUCHING_SCALES and not self._touches(self.place):
+            if self._key(0) in TOUCHING_SCALES and self.tokens[self.place].text == "K" and not self._touches(self.place):
                 break
             said *= scale
             self.place += 1
-        if self._key(0) == "m" and self._touches(self.place) and first and self.tokens[first - 1].key in MONEY:
+        if self._key(0) in _MONEY_SCALES and self._touches(self.place) and first and self.tokens[first - 1].key in MONEY:
+            said *= _MONEY_SCALES[self._key(0)]
             self.place += 1
-            said *= 10**6
         return said
 
     def _words(self) -> None:
@@ -194,7 +198,7 @@ class _Reader:
             self.found.append(Number(12, minutes, _CLOCK, False, True, False, start, end))
         elif key in ("half", "quarter") and self._past_the_hour(first):
             return
-        elif key in ("half", "quarter", "third") and (key == "half" or self._key(-1) in (*_ARTICLES, "one")):
+        elif key == "half" or (key in ("quarter", "third") and self._key(-1) in _ARTICLES and self._key(1) == "of"):
             self.place += 1
             ahead = 0 + (self._key(0) == "of")
             ahead += self._key(ahead) in (*_ARTICLES, "-")
@@ -270,15 +274,16 @@ class _Reader:
             self.place += 1
             self._add_time(first, int(said) % 24, 0, half)
             return
-        if said <= 12 and SMALL.get(self._key(0), 0) in (15, 30, 45) and words == 1:  # half-digital: "four thirty"
-            minute = SMALL[self._key(0)]
-            self.place += 1
+        ahead = 1 if self._key(0) == "-" else 0
+        if said <= 12 and SMALL.get(self._key(ahead), 0) in (15, 30, 45) and words == 1:  # "four thirty"
+            minute = SMALL[self._key(ahead)]
+            self.place += ahead + 1
             half = self._key(0) if self._key(0) in TIMES_OF_DAY else ""
             self.place += bool(half)
             self._add_time(first, int(said), minute, half)
             return
-        only_one = words == 1 and self.tokens[first].key == "one"
-        self._finish(first, said, firm=not only_one)
+        vague = words == 1 and (self.tokens[first].key == "one" or self.tokens[first - 1].key in _VAGUE)
+        self._finish(first, said, firm=not vague)
 
     def _finish(self, first: int, said: float, *, firm: bool = True, ordinal: bool = False) -> None:
         """Add a number with its unit, which is before it or after it."""

@@ -15,7 +15,7 @@ _PERSON = {
     **dict.fromkeys("they them their theirs themselves".split(), _THEY),
 }
 _GENERIC = re.compile(
-    r"^(?:so |and |but )?(?:how|what|which|where|when|who|is there|are there|is it|can|should|could|do i|do we|do you)\b"
+    r"^(?:so |and |but )?(?:how|what|which|where|when|who|is there|are there|is it|can|should|could|why (?:do|should|would|can't|don't)|do i|do we|do you)\b"
     r".*\b(?:i|we|you|one|someone|people|a person|anyone)\b.*\?"
     r"|\bhow (?:do|can|should|could|would|to|did|does)\b|\bbest way\b|\bways? to\b"
 )

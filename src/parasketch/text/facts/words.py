@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    r"[AaPp]\.[ ]?[Mm]\b\.?"
-    r"|(?:[^\W\d_]\.){2,}"  # U.S.
+    r"\b[^\W\d_](?:\.[^\W\d_])+\b\.?"  # p.m., U.S.
     r"|\d+(?:[.,:]\d+)*"
     r"|[^\W\d_]+(?:'[^\W\d_]+)*"
     r"|\S"
@@ -45,13 +44,13 @@ def fold(word: str) -> str:
     """What of a word is compared: "Café's" is "cafe", "p.m." is "pm"."""
     if not word.isascii():
         decomposed = unicodedata.normalize("NFKD", word)
-        word = "".join(character for character in decomposed if not unicodedata.combining(character))
-    word = word.casefold()
-    if "'" in word:
-        word = _SHORT_FORM.sub("", word)
-    if "." in word and not word[0].isdigit():
-        word = word.replace(".", "").replace(" ", "") or word
-    return word
+        word = "".join(character for character in decomposed if not unicodedata.combining(character)) or word
+    key = word.casefold()
+    if "'" in key:
+        key = _SHORT_FORM.sub("", key)
+    if "." in key and not key[0].isdigit():
+        key = key.replace(".", "")
+    return key or word
 
 
 def cut(text: str) -> list[Token]:
