@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from parasketch.text.facts.literals import Literal, blank, find_literals, find_quoted, is_kept
 from parasketch.text.facts.names import Names, find_names, missing_names
 from parasketch.text.facts.negation import Negation, changed_negation, find_negation
-from parasketch.text.facts.numbers import Number, find_numbers, missing
+from parasketch.text.facts.numbers import Number, missing_numbers
 from parasketch.text.facts.opposites import Lemmas, exchanges, find_lemmas
 from parasketch.text.facts.persons import Persons, changed_person, find_persons
+from parasketch.text.facts.reading import find_numbers
+from parasketch.text.facts.roles import exchanged_parts
 from parasketch.text.facts.units import UNITS
 from parasketch.text.facts.words import cut, plain
 
@@ -57,7 +59,7 @@ def facts_of(text: str) -> Facts:
         words=f" {' '.join(keys)} ",
         literals=(*literals, *quoted),
         numbers=find_numbers(tokens),
-        names=find_names(tokens, written),
+        names=find_names(tokens),
         negation=find_negation(lower, frozenset(keys)),
         lemmas=find_lemmas(keys),
         persons=find_persons(frozenset(token.key for token in tokens if token.text != "US"), lower),
@@ -84,6 +86,8 @@ def compare(source: Facts, output: Facts) -> Changes:
     ]
     if person := changed_person(source.persons, output.persons):
         lost.append(person)
+    if parts := exchanged_parts(source.words.split(), output.words.split()):
+        lost.append(parts)
     return Changes(tuple(dict.fromkeys(lost)), tuple(dict.fromkeys(added)))
 
 
@@ -98,7 +102,11 @@ def required_spans(facts: Facts) -> list[tuple[int, int]]:
             spans.setdefault((number.value, number.dimension), (number.start, number.end))
     for name in facts.names.parts:
         spans.setdefault(name.key, (name.start, name.end))
-    return sorted(spans.values())
+    return [
+        (start, end)
+        for start, end in sorted(spans.values())
+        if not any(first <= start and end <= last and (first, last) != (start, end) for first, last in spans.values())
+    ]
 
 
 def _missing_literals(source: Facts, output: Facts) -> list[str]:
@@ -110,7 +118,7 @@ def _missing_literals(source: Facts, output: Facts) -> list[str]:
 
 
 def _missing_numbers(source: Facts, output: Facts) -> list[str]:
-    return [source.text[number.start : number.end] for number in missing(source.numbers, output.numbers)]
+    return [source.text[number.start : number.end] for number in missing_numbers(source.numbers, output.numbers)]
 
 
 def _missing_parts(source: Facts, output: Facts) -> list[str]:

@@ -27,7 +27,9 @@ _LITERAL = re.compile(
     r"|`[^`\n]+`"
 )
 _MAY_HAVE = re.compile(r"[@#/\\_`:]|\w\.\w|--|\w\(\w*\)|\bv\d| -[A-Za-z]\b")
-_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|(?<!\w)'([^'\n]+(?:'\w[^'\n]*)*)'(?!\w)|‘([^’\n]+)’(?!\w)")
+_QUOTED = re.compile(
+    r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|(?<!\w)'([^'\n]+(?:'\w[^'\n]*)*)'(?!\w)|‘([^’\n]+)’(?!\w)"
+)
 _MARK = re.compile(r"[\"“«‘]|(?<!\w)'")
 _SPEECH = re.compile(r"[.?!…]\W*$|,\s*$")
 _MOST_WORDS = 6  # longer quotations are speech, which may be said in other words

@@ -9,11 +9,12 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from parasketch.text.facts.names import is_ordinary
 from parasketch.text.facts.opposites import Exchange
+from parasketch.text.facts.vocabulary import is_ordinary
 
 _VERB = (
-    "is|are|was|were|am|do|does|did|have|has|had|can|could|will|would|should|shall|may|might|must|need|ought|ca|wo|ai|sha"
+    "is|are|was|were|am|do|does|did|have|has|had|can|could|will|would|should|shall|may|might|must|need|ought"
+    "|ca|wo|ai|sha"
 )
 _PERSON = "i|you|he|she|it|we|they|there|that|this|one"
 _TAG = re.compile(

@@ -14,6 +14,7 @@ _VOWELS = frozenset("aeiou")
 _SHORT = re.compile(r"^[^aeiou]*[aeiou][^aeiouwxy]$")  # stop, big: the last letter is doubled
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis", "ab")
 _FEW_LETTERS = 3
+_DEGREES = frozenset(["more", "less", "most", "least", "fewer"])
 
 
 class Lemmas(NamedTuple):
@@ -36,8 +37,8 @@ class Exchange(NamedTuple):
 
 
 class _Table(NamedTuple):
-    lemmas: dict[str, str]
-    """Form: lemma"""
+    lemmas: dict[str, tuple[str, ...]]
+    """Form: its lemmas ("left" has two)"""
     opposites: dict[str, frozenset[str]]
     exclusive: dict[str, frozenset[str]]
     sides: dict[str, frozenset[str]]
@@ -68,19 +69,16 @@ def _table() -> _Table:
             continue
         if words[0] == "#":
             continue
-        kind = sides if words[0] == "~" else opposites if len(words) == 2 else exclusive  # noqa: PLR2004
+        kind = sides if words[0] == "~" else opposites if len(words) == 2 else exclusive
         group = {word for word in words if word != "~"}
         for word in group:
             kind.setdefault(word, set()).update(group - {word})
     known = [*opposites, *exclusive, *sides]
-    lemmas: dict[str, str] = {}
-    for lemma in known:
-        for form in _forms(lemma):
-            lemmas.setdefault(form, lemma)
-    for lemma, *forms in irregular:
-        lemmas.update(dict.fromkeys(forms, lemma))
-    lemmas.update({lemma: lemma for lemma in known if lemma not in ("lost", "found", "left")})
-    lemmas["left"] = "left"
+    lemmas: dict[str, tuple[str, ...]] = {}
+    for lemma, *forms in [*irregular, *([lemma, *_forms(lemma)] for lemma in dict.fromkeys(known))]:
+        for form in forms:
+            if lemma not in lemmas.get(form, ()):
+                lemmas[form] = (*lemmas.get(form, ()), lemma)
     kinds = ({word: frozenset(others) for word, others in kind.items()} for kind in (opposites, exclusive, sides))
     return _Table(lemmas, *kinds)
 
@@ -88,7 +86,7 @@ def _table() -> _Table:
 def find_lemmas(keys: list[str]) -> Lemmas:
     """What a text with these folded words has of the table."""
     lemmas = _table().lemmas
-    of_table = {lemmas[key]: key for key in keys if key in lemmas}
+    of_table = {lemma: key for key in keys if key in lemmas for lemma in lemmas[key]}
     return Lemmas(of_table, frozenset(keys), keys[0] if keys else "")
 
 
@@ -112,7 +110,13 @@ def exchanges(source: Lemmas, output: Lemmas) -> list[Exchange]:
     gone, new = source.all - output.all, output.all - source.all
     found += [Exchange(word, other, True) for word, other in _affixed(gone, new)]
     found += [Exchange(word, other, True) for other, word in _affixed(new, gone)]
+    if len(found) == 2 and any(_is_degree(exchange) for exchange in found):
+        return []  # "less cheap" for "more expensive"
     return found
+
+
+def _is_degree(exchange: Exchange) -> bool:
+    return exchange.before in _DEGREES and exchange.after in _DEGREES
 
 
 def _affixed(plain: frozenset[str], affixed: frozenset[str]) -> list[tuple[str, str]]:

@@ -7,15 +7,17 @@ import re
 from typing import NamedTuple
 
 _FIRST, _SECOND, _HE, _SHE, _THEY = "I", "you", "he", "she", "they"
-_PERSON = {
-    **dict.fromkeys("i me my mine myself we us our ours ourselves".split(), _FIRST),
-    **dict.fromkeys("you your yours yourself yourselves u ur".split(), _SECOND),
-    **dict.fromkeys("he him his himself".split(), _HE),
-    **dict.fromkeys("she her hers herself".split(), _SHE),
-    **dict.fromkeys("they them their theirs themselves".split(), _THEY),
+_WORDS = {
+    _FIRST: "i me my mine myself we us our ours ourselves",
+    _SECOND: "you your yours yourself yourselves u ur",
+    _HE: "he him his himself",
+    _SHE: "she her hers herself",
+    _THEY: "they them their theirs themselves",
 }
+_PERSON = {word: person for person, words in _WORDS.items() for word in words.split()}
 _GENERIC = re.compile(
-    r"^(?:so |and |but )?(?:how|what|which|where|when|who|is there|are there|is it|can|should|could|why (?:do|should|would|can't|don't)|do i|do we|do you)\b"
+    r"^(?:so |and |but )?(?:how|what|which|where|when|who|is there|are there|is it|can|should|could|do i|do we|do you"
+    r"|why (?:do|should|would|can't|don't))\b"
     r".*\b(?:i|we|you|one|someone|people|a person|anyone)\b.*\?"
     r"|\bhow (?:do|can|should|could|would|to|did|does)\b|\bbest way\b|\bways? to\b"
 )

@@ -60,7 +60,7 @@ UNITS: dict[str, Unit] = {
     **_units("watts", 1000, "kw kilowatt kilowatts"),
     **_units("volts", 1, "volt volts v"),
 }
-MONEY = frozenset("$ € £ ¥ ₹ rs inr usd eur gbp jpy".split())
+MONEY = frozenset(["$", "€", "£", "¥", "₹", "rs", "inr", "usd", "eur", "gbp", "jpy"])
 """Units that stand before their number."""
 
 TIMES_OF_DAY = frozenset(["am", "pm"])

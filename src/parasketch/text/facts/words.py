@@ -1,7 +1,7 @@
 """Cut a text into words, numbers and marks the way facts need them: folded for comparison, with their places.
 
-`text/words.py` cuts as the tagger was trained; here "4th" and "5km" come apart, "p.m." and "U.S." stay whole, possessives
-and diacritics are folded away, and every word knows whether it opens a sentence (where a capital says nothing).
+`text/words.py` cuts as the tagger was trained; here "4th" and "5km" come apart, "p.m." and "U.S." stay whole, endings
+such as 's and diacritics are folded away, and words know whether they open a sentence, where a capital says nothing.
 """
 
 import re
@@ -16,8 +16,9 @@ _TOKEN = re.compile(
     r"|\S"
 )
 _SHORT_FORM = re.compile(r"'(?:s|ll|re|ve|d|m)$")
-_SAME_LENGTH = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "\u00a0": " ", "\u2011": "-", "‐": "-"})
-_TITLES = frozenset("mr mrs ms dr prof st jr sr vs no rs mt gen sen rep gov lt col sgt rev".split())
+_SAME_LENGTH = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "\u00a0": " ", "\u2011": "-", "‐": "-"})
+_ABBREVIATED = "mr mrs ms dr prof st jr sr vs no rs mt gen sen rep gov lt col sgt rev"
+_TITLES = frozenset(_ABBREVIATED.split())
 _OPENERS = frozenset(".!?…:;")
 _INVISIBLE = frozenset("\"'“”«»„()[]{}*-–—•")
 
