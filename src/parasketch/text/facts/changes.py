@@ -6,12 +6,12 @@ from parasketch.text.facts.literals import Literal, blank, find_literals, find_q
 from parasketch.text.facts.names import Names, find_names, missing_names
 from parasketch.text.facts.negation import Negation, changed_negation, find_negation
 from parasketch.text.facts.numbers import Number, missing_numbers
-from parasketch.text.facts.opposites import Lemmas, exchanges, find_lemmas
-from parasketch.text.facts.persons import Persons, changed_person, find_persons
+from parasketch.text.facts.opposites import Lemmas, exchanges, find_lemmas, replaced_word
+from parasketch.text.facts.persons import Persons, changed_person, find_persons, may_be_anybody
 from parasketch.text.facts.reading import find_numbers
 from parasketch.text.facts.roles import exchanged_parts
 from parasketch.text.facts.units import UNITS
-from parasketch.text.facts.words import cut, plain
+from parasketch.text.facts.words import Token, cut, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,10 @@ class Facts:
     text: str
     flat: str
     """The text in lower case."""
+    keys: tuple[str, ...]
+    """Its words, folded."""
     words: str
-    """Its folded words between single spaces, one before and one after."""
+    """The same between single spaces, one before and one after."""
     literals: tuple[Literal, ...]
     numbers: tuple[Number, ...]
     names: Names
@@ -56,13 +58,14 @@ def facts_of(text: str) -> Facts:
     return Facts(
         text=text,
         flat=written.casefold(),
+        keys=tuple(keys),
         words=f" {' '.join(keys)} ",
         literals=(*literals, *quoted),
         numbers=find_numbers(tokens),
         names=find_names(tokens),
         negation=find_negation(lower, frozenset(keys)),
         lemmas=find_lemmas(keys),
-        persons=find_persons(frozenset(token.key for token in tokens if token.text != "US"), lower),
+        persons=find_persons(frozenset(token.key for token in tokens if not _is_land(token)), lower),
     )
 
 
@@ -71,6 +74,10 @@ def compare(source: Facts, output: Facts) -> Changes:
     lost = [*_missing_literals(source, output), *_missing_numbers(source, output), *_missing_parts(source, output)]
     added = [*_missing_literals(output, source), *_missing_numbers(output, source), *_missing_parts(output, source)]
     exchanged = exchanges(source.lemmas, output.lemmas)
+    person = changed_person(source.persons, output.persons)
+    if not exchanged and not person and (replaced := replaced_word(source.keys, output.keys)):
+        generic = source.persons.generic and may_be_anybody(replaced.before)
+        exchanged = [] if generic else [replaced]
     no_more, new = changed_negation(source.negation, output.negation, exchanged)
     if no_more:
         lost.append(f"negation ({no_more})")
@@ -84,9 +91,9 @@ def compare(source: Facts, output: Facts) -> Changes:
         # "ten years" for "one decade": the numbers were compared
         and not (exchange.before in UNITS and exchange.after in UNITS and source.numbers and output.numbers)
     ]
-    if person := changed_person(source.persons, output.persons):
+    if person:
         lost.append(person)
-    if parts := exchanged_parts(source.words.split(), output.words.split()):
+    if parts := exchanged_parts(source.keys, output.keys):
         lost.append(parts)
     return Changes(tuple(dict.fromkeys(lost)), tuple(dict.fromkeys(added)))
 
@@ -107,6 +114,11 @@ def required_spans(facts: Facts) -> list[tuple[int, int]]:
         for start, end in sorted(spans.values())
         if not any(first <= start and end <= last and (first, last) != (start, end) for first, last in spans.values())
     ]
+
+
+def _is_land(token: Token) -> bool:
+    """Whether "US" or the "U" of "U. S." only looks like a pronoun."""
+    return token.key in ("us", "u") and token.text.isupper()
 
 
 def _missing_literals(source: Facts, output: Facts) -> list[str]:

@@ -26,7 +26,7 @@ _IDIOMS = re.compile(
     r"|no (?:matter|doubt|wonder|problem|sooner|thanks|thank you|less than|more than|later than|fewer than)"
     r"|not (?:more|less|later|fewer) than|not a few|nothing (?:(?:\w+ ){0,3}but|less than|short of)|none other than"
     r"|without (?:a )?(?:doubt|fail|question)|never ?mind|why not|like it or not|as likely as not|more often than not"
-    r"|(?:can't|cannot|can not|couldn't|could not) (?:help (?:but|it|\w+ing)|wait|but|agree more)"
+    r"|(?:can't|cannot|can not|couldn't|could not) (?:help (?:but|it|\w+ing|\w+sel(?:f|ves))|wait|but|agree more)"
     r"|(?:don't|do not|doesn't) (?:hesitate|worry|forget|mind)|no\.? ?\d+)\b"
 )
 _EITHER_WAY = re.compile(
@@ -39,13 +39,15 @@ _CUE = re.compile(
     r"|dont|doesnt|didnt|cant|wont|isnt|arent|wasnt|werent|couldnt|shouldnt|wouldnt|hasnt|havent|aint)\b"
     r"|\bfail(?:s|ed|ing)? to\b|n't\b"
 )
-_BEGINNING = 5  # letters, so that "opposed" and "oppose" are one
+_BEGINNING = 4  # letters, so that "opposed" and "oppose", "stop" and "stopped" are one
+_ONLY = "only"
+_EXCEPTION = re.compile(r"\b(?:other than|except|but|until|till|unless|else|besides|apart from|before)\b")
 _APART = re.compile(r"(?<=n) (?='t\b)")  # "don 't"
 
 _DENYING = re.compile(
     r"refus\w*|den(?:y|ies|ied|ying|ial)|lack\w*|fail\w*|avoid\w*|stop\w*|prevent\w*|forb[ia]d\w*|ban(?:s|ned)?"
     r"|prohibit\w*|forg[eo]t\w*|ignor\w*|miss(?:es|ed|ing)?|doubt\w*|impossib\w*|except|rather|instead|hat(?:e|es|ed|ing)"
-    r"|rare|rarely|seldom|few|little|unless|away|false|wrong|against|empty|absen\w*|reject\w*|neglect\w*|omit\w*"
+    r"|rare|rarely|only|seldom|few|little|unless|away|false|wrong|against|empty|absen\w*|reject\w*|neglect\w*|omit\w*"
     r"|skip\w*|quit\w*|ceas\w*|exclud\w*|beyond|scarce|devoid|non|zero|alone|silen\w*|strangers?|unable|clueless|bereft"
     r"|resist\w*|abstain\w*|refrain\w*|oppos\w*|object\w*|declin\w*|drop\w*|los(?:e|es|t|ing)|minus|nay|ungodly|pity|too"
 )
@@ -67,6 +69,8 @@ class Negation(NamedTuple):
     """Whether it has a negation that changes little: in a negative question, in a suggestion."""
     denying: frozenset[str]
     """Beginnings of words that can stand for a negation."""
+    exception: bool = False
+    """Whether the negation has an exception: "not... until", "nothing... except"; then "only" stands for both."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -85,7 +89,8 @@ def find_negation(lower: str, keys: frozenset[str]) -> Negation:
         return Negation((), False, denying)
     rest = _TAG.sub("", _IDIOMS.sub(" ", lower))
     rest, either_way = _EITHER_WAY.subn(" ", rest)
-    return Negation(tuple(match[0] for match in _CUE.finditer(rest)), bool(either_way), denying)
+    cues = tuple(match[0] for match in _CUE.finditer(rest))
+    return Negation(cues, bool(either_way), denying, exception=_EXCEPTION.search(rest) is not None)
 
 
 def changed_negation(source: Negation, output: Negation, exchanged: list[Exchange]) -> tuple[str, str]:
@@ -95,6 +100,6 @@ def changed_negation(source: Negation, output: Negation, exchanged: list[Exchang
     if any(exchange.opposite for exchange in exchanged):
         return "", ""
     with_it, without = (source, output) if source.cues else (output, source)
-    if without.denying - with_it.denying:
+    if without.denying - with_it.denying - (frozenset() if with_it.exception else {_ONLY}):
         return "", ""
     return (source.cues[0], "") if source.cues else ("", output.cues[0])

@@ -37,6 +37,11 @@ def find_persons(keys: frozenset[str], lower: str) -> Persons:
     return Persons(named, bool(named) and _GENERIC.search(lower) is not None)
 
 
+def may_be_anybody(word: str) -> bool:
+    """Whether the folded word is one of I, you, we... that a generic text exchanges freely."""
+    return _PERSON.get(word) in (_FIRST, _SECOND)
+
+
 def changed_person(source: Persons, output: Persons) -> str:
     """Which person became which, as "I → you"; empty if none did."""
     gone, new = source.named - output.named, output.named - source.named

@@ -4,6 +4,8 @@
 the other one but for the exchange is caught, and only around a word that gives its two sides different roles.
 """
 
+from collections.abc import Sequence
+
 from parasketch.text.templates import STOP_WORDS
 
 _ONE_CASE = {"me": "i", "him": "he", "her": "she", "them": "they", "us": "we"}
@@ -19,7 +21,7 @@ _MOST_WORDS = 60
 _LONGEST_PART = 4
 
 
-def exchanged_parts(source: list[str], output: list[str]) -> str:
+def exchanged_parts(source: Sequence[str], output: Sequence[str]) -> str:
     """The two parts that changed places, as "dog ↔ cat"; empty if none did."""
     if len(source) != len(output) or len(source) > _MOST_WORDS:
         return ""
