@@ -1,5 +1,6 @@
 """Where models are: inside the package by name, in a directory, or on the Hugging Face Hub (the `hub` extra)."""
 
+import json
 import re
 from pathlib import Path
 
@@ -12,8 +13,12 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models inside the package, by name."""
-    return {path.parent.name: path.parent for path in sorted(SHIPPED.glob(f"*/{CONFIG}"))}
+    """The paraphrasing models inside the package, by name; models of another kind say so in their config.json."""
+    return {
+        path.parent.name: path.parent
+        for path in sorted(SHIPPED.glob(f"*/{CONFIG}"))
+        if "kind" not in json.loads(path.read_text(encoding="utf-8"))
+    }
 
 
 def find_model(name: str) -> Path:
