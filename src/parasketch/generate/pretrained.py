@@ -4,6 +4,7 @@ A model directory says in `config.json` which `kind` it is; each kind names the 
 (`parasketch.systems.kinds`), which is imported when such a model is wanted and not before.
 """
 
+import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -29,8 +30,12 @@ class LoadEngine(Protocol):
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models inside the package, by name."""
-    return {path.parent.name: path.parent for path in sorted(SHIPPED.glob(f"*/{CONFIG}"))}
+    """The paraphrasing models inside the package, by name; models of another kind say so in their config.json."""
+    return {
+        path.parent.name: path.parent
+        for path in sorted(SHIPPED.glob(f"*/{CONFIG}"))
+        if "kind" not in json.loads(path.read_text(encoding="utf-8"))
+    }
 
 
 def find_model(name: str) -> Path:

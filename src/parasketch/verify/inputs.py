@@ -1,0 +1,87 @@
+"""Pairs of sentences as token ids, and batches of pairs of about the same length, so that there are few pads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import tokenizers
+import torch
+from torch import Tensor
+
+from parasketch.errors import ModelError
+
+Pair = tuple[str, str]
+
+
+class EncodedPair(NamedTuple):
+    """`[CLS] A [SEP] B [SEP]` as ids; the first `first` of them belong to A."""
+
+    ids: list[int]
+    first: int
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """What the network reads: (B, T) each."""
+
+    tokens: Tensor
+    segments: Tensor
+    mask: Tensor | None
+    """True where there is a token; None if there is no pad at all."""
+
+
+class PairTokenizer:
+    """WordPiece from a tokenizer.json; sentences are cut so that both fit into the network's positions."""
+
+    def __init__(self, path: Path | str, *, max_length: int) -> None:
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises plain exceptions
+            raise ModelError(f"{path}: not a tokenizer: {error}") from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.vocab_size = self._tokenizer.get_vocab_size()
+        self.limit = (max_length - 3) // 2
+        """Tokens of one sentence."""
+        self._start, self._end = (self._special(token) for token in ("[CLS]", "[SEP]"))
+
+    def encode(self, pairs: Sequence[Pair]) -> list[EncodedPair]:
+        """The pairs, in order."""
+        texts = [text for pair in pairs for text in pair]
+        pieces = [found.ids[: self.limit] for found in self._tokenizer.encode_batch(texts, add_special_tokens=False)]
+        encoded = []
+        for one, other in zip(pieces[::2], pieces[1::2], strict=True):
+            encoded.append(EncodedPair([self._start, *one, self._end, *other, self._end], len(one) + 2))
+        return encoded
+
+    def words(self) -> dict[str, int]:
+        """The ids of whole words."""
+        return {word: number for word, number in self._tokenizer.get_vocab().items() if word.isalpha()}
+
+    def save(self, path: Path) -> None:
+        """Write the tokenizer.json, without the padding and truncation that the file it came from may ask for."""
+        self._tokenizer.save(str(path))
+
+    def _special(self, token: str) -> int:
+        found = self._tokenizer.token_to_id(token)
+        if found is None:
+            raise ModelError(f"the tokenizer has no {token}: not one of BERT's kind")
+        return int(found)
+
+
+def collate(pairs: Sequence[EncodedPair]) -> PairBatch:
+    """One batch; shorter pairs are filled up with id 0, which the mask hides."""
+    lengths = torch.tensor([len(pair.ids) for pair in pairs])
+    longest = int(lengths.max())
+    tokens = torch.tensor([pair.ids + [0] * (longest - len(pair.ids)) for pair in pairs])
+    places = torch.arange(longest)
+    segments = (places >= torch.tensor([pair.first for pair in pairs])[:, None]).long()
+    mask = places < lengths[:, None]
+    return PairBatch(tokens, segments, None if bool(mask.all()) else mask)
+
+
+def by_length(pairs: Sequence[EncodedPair], batch_size: int) -> list[list[int]]:
+    """Batches of positions in `pairs`, shortest pairs first."""
+    order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].ids))
+    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
