@@ -15,8 +15,8 @@ import torch
 from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256
 from parasketch.generate.engine import Engine
-from parasketch.model.storage import CARD, CONFIG, TOKENIZER, WEIGHTS
-from parasketch.systems.kinds import kind_of
+from parasketch.model.storage import CARD, CONFIG, FIRST_KIND, TOKENIZER, WEIGHTS
+from parasketch.systems.kinds import KINDS, kind_of
 from parasketch.text.sentence_encoder import SentenceModel
 
 SHIPPED = Path(__file__).parents[1] / "models"
@@ -30,12 +30,12 @@ class LoadEngine(Protocol):
 
 
 def shipped_models() -> dict[str, Path]:
-    """The paraphrasing models inside the package, by name; models of another kind say so in their config.json."""
-    return {
-        path.parent.name: path.parent
+    """The paraphrasing models inside the package, by name; what else is there (the verifier) says another kind."""
+    kinds = {
+        path.parent: json.loads(path.read_text(encoding="utf-8")).get("kind", FIRST_KIND)
         for path in sorted(SHIPPED.glob(f"*/{CONFIG}"))
-        if "kind" not in json.loads(path.read_text(encoding="utf-8"))
     }
+    return {path.name: path for path, kind in kinds.items() if kind in KINDS}
 
 
 def find_model(name: str) -> Path:

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import SupportsIndex, TypeVar, cast
+from typing import Protocol, SupportsIndex, TypeVar, cast
 
 from parasketch.errors import UsageError
 from parasketch.generate.paraphrases import Sketch
-from parasketch.text.tokenizer import Tokenizer
 
 MOST_OUTPUTS = 1000
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
@@ -24,6 +23,18 @@ _FEW_TOKENS = 4
 _STRANGE_SHARE = 0.75  # tokens a character: whole words are unknown to the vocabulary
 
 T = TypeVar("T")
+
+
+class TextTokenizer(Protocol):
+    """What is needed of a tokeniser to read texts."""
+
+    def encode_batch(self, texts: Sequence[str], /) -> list[list[int]]:
+        """The tokens of each text."""
+        ...
+
+    def encode_with_offsets(self, texts: Sequence[str], /) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """The tokens of each text, and the characters (start, end) that each of them stands for."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,7 @@ def one_each(values: list[T], count: int, what: str) -> list[T]:
     return values
 
 
-def prepare_texts(texts: Sequence[str], tokenizer: Tokenizer, *, max_length: int) -> list[PreparedText]:
+def prepare_texts(texts: Sequence[str], tokenizer: TextTokenizer, *, max_length: int) -> list[PreparedText]:
     """Make texts with some content ready for a model that reads `max_length` tokens, begin and end included."""
     room = max_length - 2
     cleaned = [_clean(text) for text in texts]
@@ -145,7 +156,7 @@ def _clean(text: str) -> str:
     return " ".join(_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)).split())
 
 
-def _prepared(original: str, head: str, tokens: list[int], tokenizer: Tokenizer, room: int) -> PreparedText:
+def _prepared(original: str, head: str, tokens: list[int], tokenizer: TextTokenizer, room: int) -> PreparedText:
     warnings = []
     if _CONTROL.search(original):
         warnings.append("control characters were replaced by spaces")

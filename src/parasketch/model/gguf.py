@@ -1,7 +1,7 @@
 """Reading a Llama model from a GGUF file: its weights as fp32 arrays, and its tokeniser.
 
-Quantised weights are unpacked by the `gguf` library. Queries and keys are stored with their rows permuted for rotations of
-neighbouring pairs; here halves are rotated, so the permutation is undone.
+Quantised weights are unpacked by the `gguf` library. The rows of queries and keys are stored in an order that suits
+rotations of neighbouring pairs; here halves are rotated, so they are put back.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A pretrained causal language model (Llama's architecture) with low-rank adapters: what reads and writes everyday English.
+"""A pretrained causal language model of Llama's architecture with low-rank adapters: it knows English already.
 
 The weights of the base stay as they are; training changes only the adapters, so a trained model is a few megabytes
 beside its base. Queries, keys and values are one matrix here, and so are the two inner ones of the feed-forward layer:
@@ -7,6 +7,7 @@ an adapter then has one side path where four would cost more time than the matri
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -109,7 +110,8 @@ class Block(nn.Module):
         """Add what was attended to, (B, heads, T, d), then the feed-forward layer, to states (B, T, width)."""
         x = x + self.out(attended.transpose(1, 2).flatten(2))
         gate, up = self.gate_up(self.ff_norm(x)).chunk(2, dim=-1)
-        return x + self.down(F.silu(gate) * up)
+        result: Tensor = x + self.down(F.silu(gate) * up)
+        return result
 
     def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, width) after this block, with its keys and values; each token sees itself and its left."""
@@ -137,17 +139,7 @@ class LanguageModel(nn.Module):
         rotation = self.rotation(torch.arange(x.shape[1], device=x.device))
         for block in self.blocks:
             x, _, _ = block(x, rotation)
-        return self.norm(x)
-
-    def read(self, x: Tensor, lengths: Tensor) -> PrefixCache:
-        """Keys and values of sources given as input vectors (B, T, width), padded on the right."""
-        rotation = self.rotation(torch.arange(x.shape[1], device=x.device))
-        cache = PrefixCache([], [], lengths)
-        for block in self.blocks:
-            x, k, v = block(x, rotation)
-            cache.keys.append(k)
-            cache.values.append(v)
-        return cache
+        return cast(Tensor, self.norm(x))
 
     def rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines of positions (...), each (..., d)."""

@@ -41,6 +41,7 @@ KINDS: dict[str, Kind] = {
         "sketches on a pretrained language model: source, codes and target in one causal sequence",
         "parasketch.systems.sketchlm.network:SketchLM",
         "parasketch.systems.sketchlm.task:SketchLMTask",
+        "parasketch.systems.sketchlm.engine",
     ),
 }
 

@@ -1,10 +1,10 @@
 """Decoding over the shared cache of a source gives what reading the whole row at once gives."""
 
 import torch
-from tests.systems.sketchlm.tiny_language_model import tiny_network
 
 from parasketch.systems.sketchlm.decoding import Decoding, Noise
 from parasketch.systems.sketchlm.network import END, START, Example
+from tests.systems.sketchlm.tiny_language_model import tiny_network
 
 SOURCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17]]
 

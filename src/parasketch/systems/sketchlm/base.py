@@ -37,9 +37,13 @@ class BaseTokenizer:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def encode_with_offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """The ids of each text, and the characters (start, end) that each of them stands for."""
+        return [(encoding.ids, encoding.offsets) for encoding in self._tokenizer.encode_batch(list(texts))]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids."""
@@ -62,10 +66,10 @@ def is_installed() -> bool:
     return all((base_directory() / name).is_file() for name in (_WEIGHTS, _TOKENIZER, _ORIGIN))
 
 
-def install(*, gguf: Path | None = None, hub: str | None = None) -> Path:
+def install(*, gguf: Path | None = None, hub: str | None = None, again: bool = False) -> Path:
     """Fetch the base unless it is there, or take it from a GGUF file or the Hub; returns its directory."""
     directory = base_directory()
-    if gguf is None and hub is None and is_installed():
+    if gguf is None and hub is None and not again and is_installed():
         console.print(f"{NAME} is there already: {directory}")
         return directory
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,8 +1,7 @@
-"""Candidates: what the model says in many sketches, judged by a verifier, by facts, by its own likelihood.
+"""Candidates: what the model says in many sketches.
 
-A sketch gives one sentence greedily and one by sampling; some rows have no sketch at all. The verifier answers whether a
-candidate says what the source says; facts that were lost or added are named; and the choice among what is left is a
-weighted sum, whose weights were fitted to the grades of blind readers.
+The likeliest sketches, or those that begin as the user wants, give one sentence greedily and one by sampling each; some
+more are sampled without a sketch. What says the same is one candidate.
 """
 
 import hashlib

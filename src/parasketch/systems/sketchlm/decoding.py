@@ -6,6 +6,7 @@ rows; only what a row has of its own is stored for it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -74,9 +75,9 @@ class Decoding:
         rotation = cos[:, :, None], sin[:, :, None]
         hidden = ~grid.prefix.mask()
         for layer, block in enumerate(self._model.blocks):
-            x = self._block(block, x, grid, layer, rotation, hidden)
+            x = self._block(cast(Block, block), x, grid, layer, rotation, hidden)
         grid.used += 1
-        return self._model.norm(x)
+        return cast(Tensor, self._model.norm(x))
 
     def log_probs(self, states: Tensor) -> Tensor:
         """Log-probabilities (..., vocabulary) of the next token given states (..., width)."""
@@ -151,13 +152,14 @@ class Decoding:
         q = rotate(q, rotation).view(batch, rows, shape.kv_heads, group, -1) * shape.head_width**-0.5
         # The source's keys are the same for all rows: rows are further queries on them.
         shared = q.transpose(1, 2).flatten(2, 3) @ grid.prefix.keys[layer].transpose(-1, -2)  # (B, kv, S · g, T)
-        shared = shared.masked_fill(hidden[:, None, None], -torch.inf).unflatten(2, (rows, group)).transpose(1, 2)
+        shared = shared.masked_fill(hidden[:, None, None], -torch.inf)
+        shared = shared.view(batch, shape.kv_heads, rows, group, -1).transpose(1, 2)  # (B, S, kv, g, T)
         own_keys, own_values = (each[layer][:, :, :, : grid.used + 1] for each in (grid.keys, grid.values))
         own = q @ own_keys.transpose(-1, -2)  # (B, S, kv, g, used + 1)
         weights = torch.cat([shared, own], dim=-1).softmax(-1)
         length = shared.shape[-1]
         seen = weights[..., :length].transpose(1, 2).flatten(2, 3) @ grid.prefix.values[layer]
-        seen = seen.unflatten(2, (rows, group)).transpose(1, 2) + weights[..., length:] @ own_values
+        seen = seen.view(batch, shape.kv_heads, rows, group, -1).transpose(1, 2) + weights[..., length:] @ own_values
         # Rows stand here where positions stand in training.
         return block.finish(x, seen.flatten(2, 3).transpose(1, 2))
 

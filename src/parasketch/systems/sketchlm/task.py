@@ -47,8 +47,8 @@ class SketchLMTask(Task[Rows]):
 
     def examples(self) -> PairExamples:
         settings = self.config.train
-        sources = self._tokenizer.encode([pair.source for pair in self._pairs])
-        targets = self._tokenizer.encode([pair.target for pair in self._pairs])
+        sources = self._tokenizer.encode_batch([pair.source for pair in self._pairs])
+        targets = self._tokenizer.encode_batch([pair.target for pair in self._pairs])
         kept = [n for n in range(len(sources)) if len(sources[n]) + len(targets[n]) <= settings.max_tokens]
         if not kept:
             raise DataError(f"all pairs are longer than {settings.max_tokens} tokens (train.max_tokens)")
@@ -79,9 +79,9 @@ class SketchLMTask(Task[Rows]):
         if not self._dev:
             return None
         items = self._dev[: self.config.train.evaluation_items]
-        sources = self._tokenizer.encode([item.input for item in items])
+        sources = self._tokenizer.encode_batch([item.input for item in items])
         references = [item.references[0] for item in items]
-        targets = self._tokenizer.encode(references)
+        targets = self._tokenizer.encode_batch(references)
         sketches = self.network.form.sketches(references)
         others = [sketches[place] for place in np.random.default_rng(0).permutation(len(sketches))]
         levels = self.config.model.levels
