@@ -29,9 +29,9 @@ import torch
 from torch import Tensor
 
 from parasketch.config import ModelConfig, load_config
-from parasketch.generate.hrqvae import MOST_ROWS
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.generate.plan import MOST_ROWS
 from parasketch.generate.pretrained import shipped_models
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches
