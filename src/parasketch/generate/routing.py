@@ -11,8 +11,11 @@ from parasketch.generate.engine import Engine, require
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.pretrained import find_model, load_engine, shipped_models
 from parasketch.generate.requests import Options, PreparedText, Request
+from parasketch.systems.sketchlm.base import is_installed
 from parasketch.text.sentence_encoder import SentenceModel
 
+FOR_ALL = "everyday"
+"""The default, where the base language model that it stands on has been fetched."""
 FOR_QUESTIONS, FOR_OTHERS = "questions", "captions"
 _QUESTION = re.compile(
     r".*\?\W*$|\W*(?:who|whom|whose|what|when|where|why|which|how|is|are|was|were|do|does|did|can|could|will|would"
@@ -74,10 +77,12 @@ def is_question(text: str) -> bool:
 
 
 def load_engines(name: str | None, device: torch.device, semantic: SentenceModel | None) -> Engines:
-    """The named model, or the default: the package's models for questions and for other sentences."""
+    """The named model, or the default: `everyday`, or else the package's small models for questions and others."""
     if name is not None:
         return OneEngine(load_engine(find_model(name), device, semantic))
     shipped = shipped_models()
+    if FOR_ALL in shipped and is_installed():
+        return OneEngine(load_engine(shipped[FOR_ALL], device, semantic))
     if {FOR_QUESTIONS, FOR_OTHERS} <= set(shipped):
         return DefaultEngines(device, semantic)
     if len(shipped) == 1:

@@ -2,7 +2,7 @@
 
 import torch
 
-from parasketch.systems.sketchlm.decoding import Decoding, Noise
+from parasketch.systems.sketchlm.decoding import Decoding, Sampling
 from parasketch.systems.sketchlm.network import END, START, Example
 from tests.systems.sketchlm.tiny_language_model import tiny_network
 
@@ -61,10 +61,7 @@ def test_greedy_rows_take_the_most_probable_tokens_and_do_not_depend_on_neighbou
     def run(sources: list[list[int]]) -> list[list[int]]:
         grid, states = decoding.read(sources, room=16)
         found = decoding.sketches(grid, states, [()] * len(sources), count=2)
-        noise = Noise(range(len(sources)), 2)
-        rows = decoding.generate(
-            found.grid, found.states, most_tokens=6, temperatures=torch.zeros(len(sources), 2), noise=noise, top_p=0.9
-        )
+        rows = decoding.generate(found.grid, found.states, most_tokens=6)
         return [[(tuple(row.tokens), row.finished) for row in each] for each in rows], found.codes.tolist()
 
     together, codes = run(SOURCES)
@@ -85,14 +82,8 @@ def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
     def run(sources: list[list[int]], seeds: list[int]) -> list[list[tuple[int, ...]]]:
         grid, states = decoding.read(sources, room=16)
         found = decoding.sketches(grid, states, [()] * len(sources), count=3)
-        rows = decoding.generate(
-            found.grid,
-            found.states,
-            most_tokens=6,
-            temperatures=torch.ones(len(sources), 3),
-            noise=Noise(seeds, 3),
-            top_p=0.95,
-        )
+        sampling = Sampling(seeds, 3, temperature=1.0, top_p=0.95)
+        rows = decoding.generate(found.grid, found.states, most_tokens=6, sampling=sampling)
         return [[tuple(row.tokens) for row in each] for each in rows]
 
     assert run(SOURCES, [1, 2, 3])[1:] == run(SOURCES[1:], [2, 3])

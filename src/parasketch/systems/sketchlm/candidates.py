@@ -1,20 +1,21 @@
-"""Candidates: what the model says in many sketches.
+"""Candidates: what the model says in many sketches, and what it nearly said.
 
-The likeliest sketches, or those that begin as the user wants, give one sentence greedily and one by sampling each; some
-more are sampled without a sketch. What says the same is one candidate.
+The likeliest sketches, or those that begin as the user wants, each give a sentence greedily. Then sentences fork: where
+another token was nearly as likely as the chosen one, it is taken instead and the rest follows from it. So wording
+departs from the input's at the places where the model knows another way to say it, which random sampling hits
+by chance only; some samples without a sketch are added all the same. What says the same is one candidate.
 """
 
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
 
 from parasketch.systems.sketchlm.base import BaseTokenizer
-from parasketch.systems.sketchlm.decoding import Continuation, Decoding, Noise
-from parasketch.systems.sketchlm.network import SketchLM
+from parasketch.systems.sketchlm.decoding import Continuation, Decoding, Grid, Sampling
+from parasketch.systems.sketchlm.network import END, SketchLM
 
 Sketch = tuple[int, ...]
 
@@ -23,10 +24,14 @@ Sketch = tuple[int, ...]
 class SearchSettings:
     """How candidates are made."""
 
-    sketches: int = 10
-    """How many of the likeliest sketches are tried, each greedily and by sampling."""
-    free_rows: int = 8
-    """Samples without any sketch."""
+    sketches: int = 8
+    """How many of the likeliest sketches are tried."""
+    forks: int = 12
+    """Sentences that fork off those of the round before."""
+    rounds: int = 2
+    """How often sentences fork."""
+    samples: int = 6
+    """Sentences sampled without a sketch."""
     temperature: float = 0.7
     top_p: float = 0.9
     longest: float = 1.5
@@ -56,6 +61,23 @@ class Wanted:
     depth: int | None = None
 
 
+@dataclass(frozen=True)
+class _Row:
+    """A row to decode: its sketch, and the tokens it must begin with."""
+
+    sketch: Sketch
+    sketch_log_prob: float
+    beginning: tuple[int, ...] = ()
+
+
+@dataclass
+class _Found:
+    """What has been said for one input so far."""
+
+    rows: list[tuple[_Row, Continuation]] = field(default_factory=list)
+    tried: set[tuple[Sketch, tuple[int, ...]]] = field(default_factory=set)
+
+
 class CandidateSearch:
     """Makes candidates with a network whose adapters were merged."""
 
@@ -66,49 +88,80 @@ class CandidateSearch:
     @torch.inference_mode()
     def __call__(self, wanted: Sequence[Wanted], *, seed: int = 0) -> list[list[Candidate]]:
         """Different candidates of each source, in no order that matters."""
-        settings, ids = self._settings, self._network.ids
+        settings = self._settings
         sources = [each.tokens for each in wanted]
         most = 8 + math.ceil(settings.longest * max(map(len, sources)))
-        grid, states = self._decoding.read(sources, room=ids.levels + most + 1)
-        found = self._decoding.sketches(grid, states, [each.prefix for each in wanted], settings.sketches)
-        count = found.codes.shape[1]
-        sketches = self._sketches(found.codes, wanted)
-        shown = torch.tensor([[ids.of(sketch) for sketch in each] for each in sketches])  # (B, rows, levels)
-        rows, states = self._decoding.truncated(grid, shown)
-        warm = torch.zeros(len(wanted), shown.shape[1])
-        warm[:, count:] = settings.temperature
-        noise = Noise([_seed_of(each.text, seed) for each in wanted], shown.shape[1])
-        said = self._decoding.generate(
-            rows, states, most_tokens=most, temperatures=warm, noise=noise, top_p=settings.top_p
-        )
-        return [
-            self._distinct(said[place], sketches[place], found.log_probs[place].tolist(), each)
-            for place, each in enumerate(wanted)
+        grid, states = self._decoding.read(sources, room=self._network.ids.levels + most + 1)
+        best = self._decoding.sketches(grid, states, [each.prefix for each in wanted], settings.sketches)
+        found = [_Found() for _ in wanted]
+        rows = [
+            [_Row(tuple(path[: each.depth]), chance) for path, chance in zip(paths, chances, strict=True)]
+            + ([] if each.prefix else [_Row((), 0.0)])
+            for each, paths, chances in zip(wanted, best.codes.tolist(), best.log_probs.tolist(), strict=True)
         ]
+        self._say(grid, _even(rows), found, most)
+        for _ in range(settings.rounds):
+            self._say(grid, _even([_forks(each, settings.forks) for each in found]), found, most)
+        if settings.samples and not any(each.prefix for each in wanted):
+            free = [[_Row((), 0.0)] * settings.samples for _ in wanted]
+            seeds = [_seed_of(each.text, seed) for each in wanted]
+            sampling = Sampling(seeds, settings.samples, temperature=settings.temperature, top_p=settings.top_p)
+            self._say(grid, free, found, most, sampling)
+        return [self._distinct(each, source) for each, source in zip(found, wanted, strict=True)]
 
-    def _distinct(
-        self, rows: Sequence[Continuation], sketches: Sequence[Sketch], log_probs: Sequence[float], wanted: Wanted
-    ) -> list[Candidate]:
+    def _say(
+        self, grid: Grid, rows: list[list[_Row]], found: list[_Found], most: int, sampling: Sampling | None = None
+    ) -> None:
+        """Decode rows, the same number for each input, and remember what they said."""
+        ids = self._network.ids
+        codes = torch.tensor([[ids.of(row.sketch) for row in each] for each in rows])  # (B, S, levels)
+        grown, states = self._decoding.truncated(grid, codes)
+        beginnings = [[row.beginning for row in each] for each in rows]
+        said = self._decoding.generate(grown, states, most_tokens=most, forced=beginnings, sampling=sampling)
+        for each, asked, continuations in zip(found, rows, said, strict=True):
+            each.rows += zip(asked, continuations, strict=True)
+
+    def _distinct(self, found: _Found, source: Wanted) -> list[Candidate]:
         """Finished rows as candidates; of those that say the same, the likeliest."""
         best: dict[str, Candidate] = {}
-        for number, (row, sketch) in enumerate(zip(rows, sketches, strict=True)):
+        for asked, row in found.rows:
             text = " ".join(self._tokenizer.decode(row.tokens).split())
-            if not row.finished or not text:
+            if not row.finished or not text or text == source.text:
                 continue
-            chance = log_probs[number % len(log_probs)] if sketch else 0.0
-            candidate = Candidate(text, sketch, sum(row.log_probs) / len(row.log_probs), chance)
-            if text not in best or candidate.log_prob > best[text].log_prob:
-                best[text] = candidate
-        return [candidate for candidate in best.values() if candidate.text != wanted.text]
+            mean = sum(row.log_probs) / len(row.log_probs)
+            if text not in best or mean > best[text].log_prob:
+                best[text] = Candidate(text, asked.sketch, mean, asked.sketch_log_prob)
+        return list(best.values())
 
-    def _sketches(self, codes: Tensor, wanted: Sequence[Wanted]) -> list[list[Sketch]]:
-        """The sketch of every row: the likeliest ones twice, then none; truncated where that is wanted."""
-        free = 0 if any(each.prefix for each in wanted) else self._settings.free_rows
-        result = []
-        for paths, each in zip(codes.tolist(), wanted, strict=True):
-            cut = [tuple(path[: each.depth]) for path in paths]
-            result.append([*cut, *cut, *[()] * free])
-        return result
+
+def _even(rows: list[list[_Row]]) -> list[list[_Row]]:
+    """As many rows for each input: short lists repeat their last one."""
+    longest = max(map(len, rows))
+    return [each + each[-1:] * (longest - len(each)) for each in rows]
+
+
+def _forks(found: _Found, count: int) -> list[_Row]:
+    """The `count` likeliest beginnings that depart from what was said at one further place.
+
+    The likelihood of a fork is that of its beginning with what follows it in the sentence it departs from: what a
+    fork costs is how much less likely its token is than the one that was chosen.
+    """
+    costs: dict[tuple[Sketch, tuple[int, ...]], tuple[float, _Row]] = {}
+    for asked, row in found.rows:
+        found.tried.add((asked.sketch, (*row.tokens,)))
+        total = sum(row.log_probs)
+        for place in range(len(asked.beginning), len(row.choices)):
+            for token, chance in zip(row.choices[place], row.choice_log_probs[place], strict=True):
+                beginning = (*row.tokens[:place], token)
+                key = (asked.sketch, beginning)
+                if place < len(row.tokens) and token == row.tokens[place] or token == END or key in found.tried:
+                    continue
+                cost = total - row.log_probs[place] + chance
+                if key not in costs or cost > costs[key][0]:
+                    costs[key] = cost, _Row(asked.sketch, asked.sketch_log_prob, beginning)
+    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[:count]
+    found.tried.update(key for key, _ in chosen)
+    return [row for _, (_, row) in chosen] or [found.rows[0][0]]
 
 
 def _seed_of(text: str, seed: int) -> int:

@@ -37,6 +37,8 @@ class SketchLMTrainConfig(TrainConfig):
 
     start: str | None = None
     """The directory of a model to go on from, with its form and its codes."""
+    code_learning_rate: float = 5e-3
+    """Peak rate of the codes' own vectors, which start from nothing."""
     code_weight: float = 0.1
     """Of the loss of the codes, beside 1 for that of the target's tokens."""
     depth_dropout: float = 0.2
@@ -50,7 +52,7 @@ class SketchLMTrainConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(0, self, "train", "code_weight")
+        at_least(0, self, "train", "code_weight code_learning_rate")
         at_least(1, self, "train", "form_sentences max_tokens evaluation_items")
         shares(self, "train", "depth_dropout")
 

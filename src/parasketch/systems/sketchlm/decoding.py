@@ -16,6 +16,8 @@ from parasketch.systems.sketchlm.network import END, START, SketchLM
 
 _MOST_CHOICES = 40
 """Tokens that sampling chooses among at each place: what is less likely than the first 40 is never good English."""
+_SHOWN = 6
+"""Tokens that a continuation remembers at each place."""
 
 
 @dataclass
@@ -41,6 +43,9 @@ class Continuation:
     log_probs: list[float]
     """Of every token and, last, of the end; without temperature."""
     finished: bool
+    choices: list[list[int]]
+    """The likeliest tokens at every place, best first."""
+    choice_log_probs: list[list[float]]
 
 
 class Decoding:
@@ -118,25 +123,33 @@ class Decoding:
         return grid, states
 
     def generate(
-        self, grid: Grid, states: Tensor, *, most_tokens: int, temperatures: Tensor, noise: "Noise", top_p: float
+        self,
+        grid: Grid,
+        states: Tensor,
+        *,
+        most_tokens: int,
+        forced: Sequence[Sequence[Sequence[int]]] | None = None,
+        sampling: "Sampling | None" = None,
     ) -> list[list[Continuation]]:
-        """Finish all rows token by token: greedily where a row's temperature (B, S) is 0, by sampling elsewhere."""
+        """Finish all rows token by token: after their `forced` beginnings greedily, or by sampling."""
         alive = torch.ones(states.shape[:2], dtype=torch.bool)
-        tokens: list[Tensor] = []
-        chances: list[Tensor] = []
+        beginnings = _padded(forced) if forced is not None else torch.zeros(*states.shape[:2], 0, dtype=torch.long)
+        steps: list[_Step] = []
         for step in range(most_tokens + 1):
             log_probs = self.log_probs(states)
             top, ids = log_probs.topk(_MOST_CHOICES, dim=-1)
-            choice = _choose(top, temperatures, top_p, noise.draw(step))
-            token = ids.gather(-1, choice).squeeze(-1)
-            chance = top.gather(-1, choice).squeeze(-1)
-            tokens.append(torch.where(alive, token, END))
-            chances.append(chance)
+            token = ids[..., 0] if sampling is None else ids.gather(-1, sampling.choose(top)).squeeze(-1)
+            if step < beginnings.shape[-1]:
+                given = beginnings[..., step]
+                token = torch.where(given >= 0, given, token)
+            chance = log_probs.gather(-1, token[..., None]).squeeze(-1)
+            token = torch.where(alive, token, END)
+            steps.append(_Step(token, chance, ids[..., :_SHOWN], top[..., :_SHOWN]))
             alive &= token != END
             if not alive.any() or step == most_tokens:
                 break
-            states = self.advance(grid, tokens[-1])
-        return _collect(torch.stack(tokens, -1), torch.stack(chances, -1))
+            states = self.advance(grid, token)
+        return _collect(steps)
 
     def _block(
         self, block: Block, x: Tensor, grid: Grid, layer: int, rotation: tuple[Tensor, Tensor], hidden: Tensor
@@ -174,37 +187,54 @@ class Sketches:
     states: Tensor
 
 
-class Noise:
-    """Gumbel noise of each input's own, so that no result depends on what else is in a batch."""
+class Sampling:
+    """Draws tokens with each input's own random numbers, so that no result depends on what else is in a batch."""
 
-    def __init__(self, seeds: Sequence[int], rows: int) -> None:
+    def __init__(self, seeds: Sequence[int], rows: int, *, temperature: float, top_p: float) -> None:
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        self._rows = rows
+        self._rows, self._temperature, self._top_p = rows, temperature, top_p
 
-    def draw(self, step: int) -> Tensor:
-        """The noise (B, S, choices) of the next step; steps come in order."""
-        del step
-        uniform = [torch.rand(self._rows, _MOST_CHOICES, generator=each) for each in self._generators]
-        return -(-torch.stack(uniform).clamp(1e-9, 1 - 1e-7).log()).log()
-
-
-def _choose(top: Tensor, temperatures: Tensor, top_p: float, noise: Tensor) -> Tensor:
-    """Which of the best tokens (B, S, choices) each row takes, (B, S, 1)."""
-    warm = temperatures[..., None].clamp(min=1e-6)
-    probabilities = (top / warm).softmax(-1)
-    unlikely = probabilities.cumsum(-1) - probabilities >= top_p
-    sampled = (top / warm + noise).masked_fill(unlikely, -torch.inf).argmax(-1, keepdim=True)
-    return torch.where(temperatures[..., None] > 0, sampled, 0)
+    def choose(self, top: Tensor) -> Tensor:
+        """Which of the best tokens, whose log-probabilities are (B, S, choices), each row takes, (B, S, 1)."""
+        scores = top / self._temperature
+        probabilities = scores.softmax(-1)
+        unlikely = probabilities.cumsum(-1) - probabilities >= self._top_p
+        uniform = [torch.rand(self._rows, top.shape[-1], generator=each) for each in self._generators]
+        noise = -(-torch.stack(uniform).clamp(1e-9, 1 - 1e-7).log()).log()
+        return (scores + noise).masked_fill(unlikely, -torch.inf).argmax(-1, keepdim=True)
 
 
-def _collect(tokens: Tensor, log_probs: Tensor) -> list[list[Continuation]]:
-    result = []
-    for row_tokens, row_chances in zip(tokens.tolist(), log_probs.tolist(), strict=True):
-        result.append([_continuation(*pair) for pair in zip(row_tokens, row_chances, strict=True)])
-    return result
+@dataclass(frozen=True)
+class _Step:
+    """What happened at one place: tokens and their log-probabilities (B, S), and the likeliest ones (B, S, shown)."""
+
+    tokens: Tensor
+    log_probs: Tensor
+    choices: Tensor
+    choice_log_probs: Tensor
 
 
-def _continuation(tokens: list[int], log_probs: list[float]) -> Continuation:
+def _padded(forced: Sequence[Sequence[Sequence[int]]]) -> Tensor:
+    """Beginnings as (B, S, longest), -1 after their ends."""
+    longest = max(len(row) for rows in forced for row in rows)
+    return torch.tensor([[[*row, *[-1] * (longest - len(row))] for row in rows] for rows in forced])
+
+
+def _collect(steps: Sequence[_Step]) -> list[list[Continuation]]:
+    tokens, log_probs = (torch.stack([getattr(step, name) for step in steps], -1) for name in ("tokens", "log_probs"))
+    choices, chances = (
+        torch.stack([getattr(step, name) for step in steps], -2) for name in ("choices", "choice_log_probs")
+    )
+    rows = zip(*(part.flatten(0, 1).tolist() for part in (tokens, log_probs, choices, chances)), strict=True)
+    flat = [_continuation(*row) for row in rows]
+    inputs, count = tokens.shape[:2]
+    return [flat[place * count : (place + 1) * count] for place in range(inputs)]
+
+
+def _continuation(
+    tokens: list[int], log_probs: list[float], choices: list[list[int]], chances: list[list[float]]
+) -> Continuation:
     finished = END in tokens
     end = tokens.index(END) if finished else len(tokens)
-    return Continuation(tokens[:end], log_probs[: end + 1], finished)
+    shown = slice(0, end + 1)
+    return Continuation(tokens[:end], log_probs[shown], finished, choices[shown], chances[shown])

@@ -15,7 +15,7 @@ from parasketch.systems.sketchlm.base import BaseTokenizer, load_base
 from parasketch.systems.sketchlm.config import KIND, SketchLMConfig
 from parasketch.systems.sketchlm.examples import Pair, PairExamples, read_pairs
 from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchLM
-from parasketch.train.task import DevResult, Loss, Sources, Task
+from parasketch.train.task import DevResult, Loss, ParameterGroup, Sources, Task
 
 
 class SketchLMTask(Task[Rows]):
@@ -64,6 +64,15 @@ class SketchLMTask(Task[Rows]):
             batch_size=settings.batch_size,
             depth_dropout=settings.depth_dropout,
         )
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        settings, network = self.config.train, self.network
+        codes = [network.code_embedding, network.code_output]
+        adapters = [value for value in network.language_model.parameters() if value.requires_grad]
+        return [
+            ParameterGroup(parameters=adapters, learning_rate=settings.learning_rate, betas=settings.betas),
+            ParameterGroup(parameters=codes, learning_rate=settings.code_learning_rate, betas=settings.betas),
+        ]
 
     def loss(self, forward: Callable[..., Any], batch: Rows, share: float) -> Loss:
         del share
