@@ -28,7 +28,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parasketch.config import ModelConfig, load_config
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.plan import MOST_ROWS
@@ -36,9 +35,10 @@ from parasketch.generate.pretrained import shipped_models
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import SpecialTokens, TokenSearch
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
 from parasketch.model.ragged import Layout
+from parasketch.systems.hrqvae.config import ModelConfig, load_preset
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 PAD, BEGIN, END = 0, 1, 2
@@ -52,7 +52,7 @@ LENGTHS = {"questions": QUESTION_LENGTHS, "all 12": (12,)}
 
 def random_model(size: str) -> HRQVAE:
     torch.manual_seed(0)
-    config = replace(load_config(size).model, vocab_size=VOCABULARY[size])
+    config = replace(load_preset(size).model, vocab_size=VOCABULARY[size])
     return HRQVAE(config, mask_id=4).eval()
 
 
@@ -205,7 +205,7 @@ def saved_model(directory: Path, config: ModelConfig, vocab_size: int) -> str:
 
 def start(directory: Path, repeats: int) -> None:
     shipped = shipped_models()
-    model = next(iter(shipped), None) or saved_model(directory / "small", load_config("small").model, 8000)
+    model = next(iter(shipped), None) or saved_model(directory / "small", load_preset("small").model, 8000)
     arguments = ["paraphrase", "How heavy is a moose?", "-n", "5", "--model", model]
     runs = [run_measured(arguments) for _ in range(repeats + 1)][1:]
     kind = f"shipped model `{model}`" if shipped else "random weights of size `small`"

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from parasketch.config import ModelConfig
 from parasketch.model.quantizer import HierarchicalQuantizer
 from parasketch.model.transformer import sinusoids
+from parasketch.systems.hrqvae.config import ModelConfig
 
 PAD = 0
 

@@ -26,13 +26,14 @@ from plain_model import PAD, PlainModel
 from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 
-from parasketch.config import Config, ModelConfig, load_config
 from parasketch.data.prepared import Prepared, Ragged
 from parasketch.data.triples import TripleBatch, Triples
-from parasketch.model.hrqvae import HRQVAE
-from parasketch.model.inputs import TrainingBatch
+from parasketch.systems.hrqvae.config import HrqVaeConfig, ModelConfig, load_preset
+from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.systems.hrqvae.objective import objective
+from parasketch.systems.hrqvae.task import parameter_groups
+from parasketch.systems.triples import TrainingBatch
 from parasketch.train.machine import fast_machine
-from parasketch.train.objective import objective
 from parasketch.train.optimizer import make_optimizer, set_learning_rates
 
 BOS, EOS, MASK = 101, 102, 103
@@ -40,9 +41,9 @@ BARS = {"small": {"share": 0.60, "ratio": 2.5}, "paper": {"share": None, "ratio"
 VOCABULARY = {"small": 8000, "paper": 30522}
 
 
-def preset_config(preset: str) -> Config:
+def preset_config(preset: str) -> HrqVaeConfig:
     """A preset; only the size of its vocabulary matters here, so none is needed for `paper`."""
-    return load_config(preset, ["data.bert_vocab=none"] if preset == "paper" else [])
+    return load_preset(preset, ["data.bert_vocab=none"] if preset == "paper" else [])
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Task:
     data: Path | None
     batch_size: int
 
-    def config(self) -> Config:
+    def config(self) -> HrqVaeConfig:
         config = preset_config(self.preset)
         size = {"vocab_size": VOCABULARY.get(self.preset, 8000)}
         if self.data is not None:
@@ -88,25 +89,25 @@ def synthetic_batches(size: int, vocabulary: int) -> Iterator[TripleBatch]:
 
 
 class Ours:
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: HrqVaeConfig) -> None:
         self.machine = fast_machine()
         self.machine.__enter__()  # for the life of this process: each side is measured in one of its own
         self.config = config
         self.model = HRQVAE(config.model, mask_id=MASK).train()
-        self.optimizer = make_optimizer(self.model, config.train)
-        set_learning_rates(self.optimizer, 0.1)
+        self.optimizer = make_optimizer(parameter_groups(self.model, config.train), config.train)
+        set_learning_rates(self.optimizer, 0.1 * config.train.warmup, config.train)
 
     def step(self, triples: TripleBatch) -> None:
         batch = TrainingBatch.from_triples(triples, bos=BOS, eos=EOS)
         output = self.model(batch, 1.0)
-        objective(output, batch, self.model, self.config.train, 0.5).loss.backward()
+        objective(output, batch, self.model, self.config.train, 0.5).value.backward()
         clip_grad_norm_(self.model.parameters(), self.config.train.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
 
 class Plain:
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: HrqVaeConfig) -> None:
         self.config = config
         self.model = PlainModel(config.model, mask_id=MASK).train()
         self.optimizer = torch.optim.Adam([p for p in self.model.parameters() if p.requires_grad], lr=1e-4)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from parasketch.evaluate.results import OUTPUTS, Results
 from parasketch.generate.pretrained import SHIPPED
-from parasketch.model.storage import WEIGHTS, load_model, save_model
+from parasketch.model.storage import WEIGHTS, save_model
+from parasketch.systems.kinds import load_model
 
 SHOWN = ("bleu", "self_bleu", "ibleu", "mean_ibleu", "p_bleu", "cosine_input", "retrieval", "numbers_kept", "copies")
 EXAMPLES = 10

@@ -35,7 +35,8 @@ from parasketch.generate.choice import COSTLY
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.pretrained import find_model
 from parasketch.generate.settings import GenerateConfig, RerankWeights, stored_settings
-from parasketch.model.storage import CONFIG, load_model
+from parasketch.model.storage import CONFIG
+from parasketch.systems.kinds import load_model
 from parasketch.text.sentence_encoder import SentenceTransformersModel
 
 COPY = 1e9  # a copy is chosen when there is nothing else, as in `rerank`

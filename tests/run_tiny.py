@@ -10,16 +10,17 @@ from pathlib import Path
 import torch
 from lightning_fabric import Fabric
 from safetensors.torch import save_file
-from tiny import config_for
+from tiny import TinyTask
 
-from parasketch.config import TrainConfig
 from parasketch.console import set_quiet
 from parasketch.data.prepared import Prepared
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae import task as hrqvae_task
+from parasketch.systems.hrqvae.config import HrqVaeTrainConfig
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.train import loop
-from parasketch.train.selection import DevResult
+from parasketch.train.task import DevResult
 
-SETTINGS = TrainConfig(
+SETTINGS = HrqVaeTrainConfig(
     steps=16, batch_size=8, accumulate=2, evaluations=6, warmup=0.2, kmeans_at=0.25, checkpoint_minutes=0
 )
 
@@ -33,12 +34,12 @@ def run_tiny(corpus: str, out: str, processes: int = 1) -> None:
     prepared, run = Prepared(Path(corpus)), Path(out)
     set_quiet(True)
     torch.set_num_threads(1)
-    loop.REVIVE_EVERY = 5
+    hrqvae_task.REVIVE_EVERY = 5
     fabric = Fabric(accelerator="cpu", devices=processes)
     fabric.launch()
-    config = config_for(prepared, train=SETTINGS)
-    model = loop.train(config, prepared, run, fabric=fabric, evaluate=evaluate, resume=True)
-    save_file(model.state_dict(), run / f"final-{fabric.global_rank}.safetensors")
+    task = TinyTask(prepared, SETTINGS, evaluate=evaluate)
+    loop.train(task, run, fabric=fabric, resume=True)
+    save_file(task.network.state_dict(), run / f"final-{fabric.global_rank}.safetensors")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from grammar import Language, write_clusters
@@ -11,8 +12,9 @@ from tiny import MODEL
 
 from parasketch.config import preset_names
 from parasketch.errors import DataError, UsageError
-from parasketch.experiment import Experiment, make_fabric, run_experiment, set_up
+from parasketch.experiment import Experiment, Order, make_fabric, run_experiment, set_up, understand
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.systems.corpus import CorpusTask
 
 KEYS = """width heads ff encoder_layers decoder_layers meaning_width form_width form_heads codes predictor_width
           predictor_heads predictor_hidden copy_width"""
@@ -29,11 +31,17 @@ def clusters(tmp_path: Path, language: Language) -> Path:
 
 @pytest.fixture
 def begin(tmp_path: Path) -> SetUp:
-    def begin(source: str, *overrides: str, data: Path | None = None, dev: Path | None = None) -> Experiment:
+    def begin(words: str, *overrides: str, data: Path | None = None, dev: Path | None = None) -> Experiment:
         changes = [*TINY, "data.vocab_size=300", *overrides]
-        return set_up(source, data=data, dev=dev, run=tmp_path / "run", overrides=changes, minutes=None)
+        order = understand(words.split(), preset=None, data=data)
+        return set_up(order, dev=dev, run=tmp_path / "run", overrides=changes)
 
     return begin
+
+
+def corpus_task(experiment: Experiment) -> CorpusTask[Any]:
+    assert isinstance(experiment.task, CorpusTask)
+    return experiment.task
 
 
 def run(experiment: Experiment, *, resume: bool = True) -> Path:
@@ -43,8 +51,9 @@ def run(experiment: Experiment, *, resume: bool = True) -> Path:
 
 def test_clusters_alone_become_a_model(begin: SetUp, clusters: Path, tmp_path: Path) -> None:
     experiment = begin(str(clusters))
-    assert (len(experiment.dev), experiment.prepared.num_clusters) == (2, 18)
-    assert experiment.config.model.vocab_size == experiment.prepared.tokenizer.vocab_size
+    task = corpus_task(experiment)
+    assert (len(task.dev), task.prepared.num_clusters) == (2, 18)
+    assert task.config.model.vocab_size == task.prepared.tokenizer.vocab_size
     best = run(experiment)
     assert best == tmp_path / "run" / "best"
     names = {"best", "last", "checkpoints", "config.json", "corpus.json", "metrics.jsonl", "prepared", "split"}
@@ -55,22 +64,53 @@ def test_clusters_alone_become_a_model(begin: SetUp, clusters: Path, tmp_path: P
     assert Paraphraser.from_pretrained(best).depth == Paraphraser.from_pretrained(best.parent / "last").depth == 3
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", preset_names("hrqvae"))
 def test_every_preset_runs(begin: SetUp, clusters: Path, preset: str, fixtures: Path) -> None:
     changes = {
         "paper": [f"data.bert_vocab={fixtures / 'bert-mini-vocab.txt'}", "model.meaning_width=8", "train.accumulate=2"],
     }
     experiment = begin(preset, *changes.get(preset, []), data=clusters)
-    assert not experiment.config.model.frozen_embeddings, "none were given"
+    assert not corpus_task(experiment).config.model.frozen_embeddings, "none were given"
     assert run(experiment).is_dir()
 
 
-def test_a_prepared_corpus_needs_dev_items(begin: SetUp, clusters: Path, tmp_path: Path) -> None:
-    first = begin(str(clusters))
-    with pytest.raises(UsageError, match="--dev is missing: evaluation items"):
-        begin("small", data=first.prepared.path)
-    second = begin("small", data=first.prepared.path, dev=tmp_path / "run" / "split" / "dev.jsonl")
+def test_a_prepared_corpus_with_and_without_dev_items(begin: SetUp, clusters: Path, tmp_path: Path) -> None:
+    first = corpus_task(begin(str(clusters)))
+    second = corpus_task(begin("small", data=first.prepared.path, dev=tmp_path / "run" / "split" / "dev.jsonl"))
     assert (second.prepared.path, second.dev) == (first.prepared.path, first.dev)
+    best = run(begin("hrqvae", data=first.prepared.path))
+    assert (best / "model.safetensors").read_bytes() == (best.parent / "last" / "model.safetensors").read_bytes()
+
+
+def test_a_model_says_how_its_corpus_was_prepared(begin: SetUp, clusters: Path) -> None:
+    """Not what the preset would have done."""
+    prepared = corpus_task(begin(str(clusters), "data.templates=pos", "data.max_tokens=40")).prepared
+    best = run(begin("small", "data.vocab_size=4000", "data.max_pairs=3", data=prepared.path))
+    data = json.loads((best / "config.json").read_text())["data"]
+    assert (data["templates"], data["max_tokens"], data["vocab_size"]) == ("pos", 40, prepared.tokenizer.vocab_size)
+    assert (data["tagger"], data["max_pairs"]) == (prepared.manifest["settings"]["tagger"], 3)
+
+
+def test_a_run_of_another_system_does_not_go_on(begin: SetUp, clusters: Path, tmp_path: Path) -> None:
+    run(begin(str(clusters)))
+    note = tmp_path / "run" / "config.json"
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"kind": "lstm"}))
+    with pytest.raises(UsageError, match=r"run holds a run of lstm, not of hrqvae: choose another --out"):
+        begin(str(clusters))
+
+
+def test_words_are_told_apart() -> None:
+    prepared = Path("prepared")
+    for words in ([], ["small"], ["hrqvae"], ["hrqvae", "small"]):
+        assert understand(words, preset=None, data=prepared) == Order(system="hrqvae", preset="small", data=prepared)
+    assert understand(["hrqvae", "mine.yaml"], preset=None, data=None).preset == "mine.yaml"
+    assert understand(["hrqvae", "my.jsonl"], preset="paper", data=None) == Order(
+        system="hrqvae", preset="paper", data=Path("my.jsonl")
+    )
+    with pytest.raises(UsageError, match=r"small and --preset paper: give one of them"):
+        understand(["small"], preset="paper", data=prepared)
+    with pytest.raises(UsageError, match=r"hrqvae small more: expected a system \(hrqvae.*\) and one preset or file"):
+        understand(["hrqvae", "small", "more"], preset=None, data=prepared)
 
 
 @pytest.mark.parametrize(
@@ -119,13 +159,13 @@ def test_a_run_goes_on_with_the_corpus_it_began_with(begin: SetUp, clusters: Pat
 
 def test_a_corpus_prepared_otherwise_is_no_corpus(begin: SetUp, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="folder: not a prepared corpus of this version"):
         begin("small", data=tmp_path / "folder", dev=tmp_path / "dev.jsonl")
 
 
 def test_embeddings_that_are_given_stay_frozen(begin: SetUp, clusters: Path) -> None:
     experiment = begin("small", "model.frozen_embeddings=true", "train.embeddings=some.safetensors", data=clusters)
-    assert experiment.config.model.frozen_embeddings
+    assert corpus_task(experiment).config.model.frozen_embeddings
 
 
 @pytest.mark.parametrize(("accelerator", "devices"), [("gpuu", "1"), ("cpu", "many")])
@@ -140,6 +180,6 @@ def test_a_full_disk_while_the_best_model_is_saved(
     def full(*_: object, **__: object) -> None:
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr("parasketch.experiment.save_model", full)
+    monkeypatch.setattr("parasketch.model.storage.save_file", full)
     with pytest.raises(DataError, match=r"best: cannot be written: .*No space left on device"):
         run(begin(str(clusters)))

@@ -1,15 +1,20 @@
 """Configurations and batches small enough for tests."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import torch
 
-from parasketch.config import Config, ModelConfig, TrainConfig
 from parasketch.data.prepared import Prepared, Ragged
 from parasketch.data.triples import TripleBatch
-from parasketch.model.hrqvae import HRQVAE
-from parasketch.model.inputs import TrainingBatch
+from parasketch.systems.hrqvae.config import HrqVaeConfig, HrqVaeTrainConfig, ModelConfig
+from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.systems.hrqvae.task import HrqVaeTask
+from parasketch.systems.triples import TrainingBatch
+from parasketch.train.task import DevResult, Examples, Loss, Sources, Task
 
 BOS, EOS, MASK, VOCABULARY = 1, 2, 3, 40
 
@@ -63,11 +68,73 @@ def make_batch(size: int = 6, seed: int = 0, longest: int = 9) -> TrainingBatch:
     return TrainingBatch.from_triples(make_triples(size, seed, longest), bos=BOS, eos=EOS)
 
 
-def config_for(prepared: Prepared, *, train: TrainConfig | None = None, model: ModelConfig = MODEL) -> Config:
+def config_for(
+    prepared: Prepared, *, train: HrqVaeTrainConfig | None = None, model: ModelConfig = MODEL
+) -> HrqVaeConfig:
     """A tiny configuration that fits a corpus."""
-    short = train or TrainConfig(steps=12, batch_size=8, evaluations=3, checkpoint_minutes=0)
+    short = train or HrqVaeTrainConfig(steps=12, batch_size=8, evaluations=3, checkpoint_minutes=0)
     size = {"vocab_size": prepared.tokenizer.vocab_size, "max_length": prepared.max_tokens + 2}
-    return Config(model=replace(model, **size), train=short)
+    return HrqVaeConfig(model=replace(model, **size), train=short)
+
+
+class BareTask(Task[TrainingBatch]):
+    """A network and nothing to learn from, for what needs no more."""
+
+    kind = "bare"
+    config_type = HrqVaeConfig
+
+    def __init__(
+        self,
+        network: HRQVAE,
+        train: HrqVaeTrainConfig | None = None,
+        *,
+        evaluate: Callable[[HRQVAE], DevResult] | None = None,
+    ) -> None:
+        self.config, self.network, self.evaluation = HrqVaeConfig(train=train or HrqVaeTrainConfig()), network, evaluate
+        self.saved: list[dict[str, float]] = []
+
+    @classmethod
+    def set_up(cls, config: Any, sources: Sources) -> Self:
+        raise NotImplementedError
+
+    def build(self) -> HRQVAE:
+        return self.network
+
+    def examples(self) -> Examples[TrainingBatch]:
+        raise NotImplementedError
+
+    def loss(self, forward: Callable[..., Any], batch: TrainingBatch, share: float) -> Loss:
+        raise NotImplementedError
+
+    def evaluate(self) -> DevResult | None:
+        return None if self.evaluation is None else self.evaluation(self.network)
+
+    def save(self, directory: Path, dev: Mapping[str, float]) -> None:
+        del directory
+        self.saved.append(dict(dev))
+
+
+class TinyTask(HrqVaeTask):
+    """HRQ-VAE of a tiny shape, with an evaluation of the test's own, and no models on the disk."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        train: HrqVaeTrainConfig | None = None,
+        *,
+        model: ModelConfig = MODEL,
+        evaluate: Callable[[HRQVAE], DevResult] | None = None,
+    ) -> None:
+        super().__init__(config_for(prepared, train=train, model=model), prepared)
+        self.evaluation = evaluate
+        self.saved: list[dict[str, float]] = []
+
+    def evaluate(self) -> DevResult | None:
+        return None if self.evaluation is None else self.evaluation(self.network)
+
+    def save(self, directory: Path, dev: Mapping[str, float]) -> None:
+        del directory
+        self.saved.append(dict(dev))
 
 
 def _ragged(rng: np.random.Generator, lengths: np.ndarray) -> Ragged:

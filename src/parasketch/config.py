@@ -7,7 +7,7 @@ a value of the wrong type is an error that names the key and what was expected.
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -20,9 +20,13 @@ PRESETS = Path(__file__).parent / "configs"
 C = TypeVar("C")
 
 
+DRAWING = ("max_pairs", "template_dropout")
+"""The settings of the data that say how examples are drawn from a prepared corpus, not how it is prepared."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """How raw clusters become training triples."""
+    """How raw clusters become training examples."""
 
     tokenizer: Literal["subword", "bert"] = "subword"
     """`subword`: trained on the corpus, keeps spaces; `bert`: WordPiece from `bert_vocab`, as in the paper."""
@@ -54,8 +58,8 @@ class DataConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig:
-    """The shape of the network."""
+class TransformerConfig:
+    """The shape of the Transformer that the systems share; each adds the shape of what is special to it."""
 
     vocab_size: int = 0
     """Filled in from the tokenizer."""
@@ -78,103 +82,45 @@ class ModelConfig:
     attention_dropout: float = 0.0
     token_dropout: float = 0.2
     """Share of the decoder's input tokens that are masked in training."""
-    split_encoding: bool = False
-    """Meaning reads the first `meaning_width` dimensions of the encoder, form the rest (paper); else both read all."""
-    meaning_width: int = 256
-    form_width: int = 192
-    form_heads: int = 4
-    levels: int = 3
-    """D, the number of codes in a sketch."""
-    codes: int = 16
-    """K, the number of codes a level."""
-    depth_dropout: float = 0.3
-    init_gain: float = 6.0
-    init_decay: float = 0.5
-    """Initialisation decay: scale of each level's codes relative to the level above."""
-    predictor_width: int = 256
-    predictor_heads: int = 4
-    predictor_hidden: int = 512
-    predictor_dropout: float = 0.1
-    predictor_conditioning: Literal["previous", "cumulative"] = "cumulative"
-    """What a level of the sketch predictor sees of the path: the last code only (reference) or all of it (paper)."""
-    copy_head: bool = True
-    """A pointer over the source tokens, for names and numbers."""
-    copy_width: int = 128
     frozen_embeddings: bool = False
     """Keep the token embeddings (also the output layer) as they were loaded, as the paper does with BERT's."""
 
     def __post_init__(self) -> None:
-        _at_least(1, self, "model", "width heads ff encoder_layers decoder_layers meaning_width form_width form_heads")
-        _at_least(1, self, "model", "levels predictor_width predictor_heads predictor_hidden copy_width")
-        _at_least(2, self, "model", "max_length codes")
-        _shares(self, "model", "dropout attention_dropout token_dropout depth_dropout predictor_dropout")
+        at_least(1, self, "model", "width heads ff encoder_layers decoder_layers")
+        at_least(2, self, "model", "max_length")
+        shares(self, "model", "dropout attention_dropout token_dropout")
         require(self.width % 2 == 0, "model.width", "an even number")
         require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
-        require(self.form_width % self.form_heads == 0, "model.form_width", "a multiple of model.form_heads")
-        require(
-            self.predictor_width % self.predictor_heads == 0,
-            "model.predictor_width",
-            "a multiple of model.predictor_heads",
-        )
-        require(
-            not self.split_encoding or self.meaning_width + self.form_width == self.width,
-            "model.meaning_width + model.form_width",
-            "model.width, with split_encoding",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How the network learns. Schedules are shares of the run, so they stretch with its length."""
+    """How the training loop works, whatever it trains. Schedules are shares of the run: they stretch with its length.
+
+    The `train` section of a system has these settings and its own.
+    """
 
     seed: int = 1
-    embeddings: str | None = None
-    """A safetensors file with one matrix (vocabulary, width) to start the token embeddings from, such as BERT's."""
     steps: int = 20_000
     """Length of the run in optimiser steps, unless `minutes` is given."""
     minutes: float | None = None
     """Length of the run in minutes of training; it replaces `steps`."""
-    batch_size: int = 128
-    """Triples a step on each process."""
+    batch_size: int = 192
+    """Examples a step on each process."""
     accumulate: int = 1
     """Split each batch into so many parts, for a smaller memory."""
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
-    learning_rate: float = 1e-3
+    learning_rate: float = 1.5e-3
     """Peak rate."""
-    predictor_learning_rate: float = 1e-3
     warmup: float = 0.04
     """Share of the run in which the rate rises."""
     decay: Literal["cosine", "inverse_sqrt"] = "cosine"
     betas: tuple[float, float] = (0.9, 0.98)
-    predictor_betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-9
-    weight_decay: float = 0.0
     clip: float = 1.0
     """Largest norm of the gradient, applied once a step."""
-    kl_weight: float = 0.1
-    kl_start: float = 0.05
-    kl_end: float = 0.10
-    """The weight of the KL rises from 0 to `kl_weight` between these shares of the run."""
-    temperature: float = 2.0
-    temperature_floor: float = 1.0
-    temperature_scale: float = 0.05
-    """Gumbel temperature: max(2 - 2 / (1 + exp(-t / scale)), floor / start) times the start, t the share of the run."""
-    kmeans_at: float | None = 0.02
-    """Until this share of the run the decoder reads the form itself; then k-means on real forms sets the codebooks."""
-    form_length: float = 8.0
-    """Typical length that forms get when k-means sets the codebooks; the Gumbel noise has length about 1."""
-    revive_below: float = 0.1
-    """Codes used less than this times their fair share are re-seeded now and then; 0 switches it off."""
-    imbalance_weight: float = 0.0
-    """Weight of the KL between the mean choice of codes in a batch and the uniform one."""
-    uniform_kl_weight: float = 0.0
-    norm_loss_weight: float = 0.0
     evaluations: int = 20
     """How often in a run the dev set is looked at."""
-    evaluation_items: int = 400
-    """How many dev items are looked at each time."""
-    select_by: Literal["ibleu", "loss"] = "ibleu"
-    """The best checkpoint has the highest dev iBLEU with predicted sketches, or the lowest dev loss."""
     patience: int = 0
     """Stop after so many evaluations without improvement; 0 never stops early."""
     checkpoint_minutes: float = 5.0
@@ -182,34 +128,34 @@ class TrainConfig:
     keep_checkpoints: int = 2
 
     def __post_init__(self) -> None:
-        _at_least(1, self, "train", "steps batch_size accumulate evaluations evaluation_items keep_checkpoints")
-        _at_least(0, self, "train", "seed learning_rate predictor_learning_rate weight_decay kl_weight revive_below")
-        _at_least(0, self, "train", "uniform_kl_weight norm_loss_weight patience checkpoint_minutes")
-        _shares(self, "train", "warmup kl_start kl_end kmeans_at")
-        for key in ("clip", "temperature", "temperature_floor", "temperature_scale", "form_length", "epsilon"):
-            require(getattr(self, key) > 0, f"train.{key}", "more than 0")
+        at_least(1, self, "train", "steps batch_size accumulate evaluations keep_checkpoints")
+        at_least(0, self, "train", "seed learning_rate patience checkpoint_minutes")
+        shares(self, "train", "warmup")
+        above_zero(self, "train", "clip epsilon")
         require(self.batch_size % self.accumulate == 0, "train.batch_size", "a multiple of train.accumulate")
         require(self.warmup > 0 or self.decay == "cosine", "train.warmup", "more than 0, for decay: inverse_sqrt")
-        require(0 <= self.kl_start <= self.kl_end <= 1, "train.kl_start, train.kl_end", "0 <= start <= end <= 1")
         require(self.minutes is None or self.minutes > 0, "train.minutes", "more than 0")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A whole experiment."""
+    """What the configuration of every system has; each adds sections of its own."""
 
-    data: DataConfig = field(default_factory=DataConfig)
-    model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
 
-def load_config(name_or_path: str, overrides: list[str] | None = None) -> Config:
-    """A preset by name, or a YAML file, with `section.key=value` overrides on top."""
-    values = _read_yaml(_find(name_or_path))
+ConfigType = TypeVar("ConfigType", bound=Config)
+
+
+def load_config(
+    kind: type[ConfigType], system: str, name_or_path: str, overrides: Sequence[str] | None = None
+) -> ConfigType:
+    """A preset of a system by name, or a YAML file, with `section.key=value` overrides on top."""
+    values = _read_yaml(_find(system, name_or_path), system)
     for override in overrides or []:
-        key, separator, text = override.partition("=")
-        section, dot, name = key.partition(".")
-        if not separator or not dot:
+        key, equals, text = override.partition("=")
+        section, _, name = key.partition(".")
+        if not equals or not name:
             raise ConfigError(f"--set {override}: expected section.key=value, such as model.width=192")
         part = values.setdefault(section, {})
         if not isinstance(part, dict):
@@ -218,12 +164,12 @@ def load_config(name_or_path: str, overrides: list[str] | None = None) -> Config
             part[name] = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"--set {override}: not a value: {error}") from error
-    return from_dict(Config, values)
+    return from_dict(kind, values)
 
 
-def preset_names() -> list[str]:
-    """The presets inside the package."""
-    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+def preset_names(system: str) -> list[str]:
+    """The presets of a system inside the package."""
+    return sorted(path.stem for path in (PRESETS / system).glob("*.yaml"))
 
 
 def from_dict(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
@@ -250,15 +196,16 @@ def _flat(config: Any) -> dict[str, Any]:
     return result
 
 
-def _find(name_or_path: str, beside: Path = Path()) -> Path:
+def _find(system: str, name_or_path: str, beside: Path = Path()) -> Path:
     """The file of a preset, or a file in the directory `beside`."""
-    for path in (PRESETS / f"{name_or_path}.yaml", beside / name_or_path):
+    for path in (PRESETS / system / f"{name_or_path}.yaml", beside / name_or_path):
         if path.is_file():
             return path
-    raise ConfigError(f"{name_or_path}: neither a file nor a preset (presets: {', '.join(preset_names())})")
+    presets = ", ".join(preset_names(system))
+    raise ConfigError(f"{name_or_path}: neither a file nor a preset of {system} (presets: {presets})")
 
 
-def _read_yaml(path: Path, children: tuple[Path, ...] = ()) -> dict[str, Any]:
+def _read_yaml(path: Path, system: str, children: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The sections of a file on top of those of the file it extends."""
     if path in children:
         raise ConfigError(f"{path}: extends itself")
@@ -267,11 +214,11 @@ def _read_yaml(path: Path, children: tuple[Path, ...] = ()) -> dict[str, Any]:
     except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected a mapping of sections (data, model, train)")
+        raise ConfigError(f"{path}: expected a mapping of sections, such as model and train")
     parent = values.pop("extends", None)
     if parent is None:
         return values
-    merged = _read_yaml(_find(str(parent), path.parent), (*children, path))
+    merged = _read_yaml(_find(system, str(parent), path.parent), system, (*children, path))
     for section, part in values.items():
         above = merged.get(section)
         merged[section] = {**above, **part} if isinstance(above, dict) and isinstance(part, dict) else part
@@ -308,12 +255,20 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
     raise ConfigError(f"{where}: {value!r} (expected {name})")
 
 
-def _at_least(least: int, config: Any, section: str, keys: str) -> None:
+def at_least(least: int, config: Any, section: str, keys: str) -> None:
+    """Require each of these settings to be so much."""
     for key in keys.split():
         require(getattr(config, key) >= least, f"{section}.{key}", f"at least {least}")
 
 
-def _shares(config: Any, section: str, keys: str) -> None:
+def above_zero(config: Any, section: str, keys: str) -> None:
+    """Require each of these settings to be positive."""
+    for key in keys.split():
+        require(getattr(config, key) > 0, f"{section}.{key}", "more than 0")
+
+
+def shares(config: Any, section: str, keys: str) -> None:
+    """Require each of these settings, where given, to be a share."""
     for key in keys.split():
         value = getattr(config, key)
         require(value is None or 0 <= value <= 1, f"{section}.{key}", "between 0 and 1")

@@ -1,14 +1,18 @@
 """`evaluate`, `compare` and `systems` from the command line, on data made here."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import typer
+from tiny import MODEL, make_model
 from typer.testing import CliRunner, Result
 
 from parasketch.cli import evaluate
 from parasketch.errors import DataError, ParasketchError, UsageError
+from parasketch.model.storage import save_model
+from parasketch.text.tokenizer import Tokenizer
 
 ITEMS = [
     {"input": "How heavy is a moose?", "references": ["What does a moose weigh?", "What is the weight of a moose?"]},
@@ -153,3 +157,34 @@ def test_too_few_outputs(data: Path, tmp_path: Path) -> None:
     short.write_text("one\n")
     with pytest.raises(DataError, match="has 1 outputs for 3 items"):
         run("evaluate", "--outputs", short, "--data", data, "--out", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole model directory with random weights."""
+    tokenizer = Tokenizer.train(
+        [text for item in ITEMS for text in (item["input"], *item["references"])], vocab_size=300
+    )
+    directory = tmp_path_factory.mktemp("model") / "tiny"
+    save_model(directory, make_model(replace(MODEL, vocab_size=tokenizer.vocab_size)), tokenizer)
+    return directory
+
+
+def test_a_model_in_every_way(model: Path, data: Path, tmp_path: Path) -> None:
+    run(
+        *("evaluate", "--model", model, "--data", data, "--out", tmp_path, "--top", 2),
+        *("--plain", "--own", "--oracle", "--depths"),
+    )
+    ways = ["plain", "own-sketch", "oracle-depth-0", "oracle-depth-1", "oracle-depth-2", "oracle", "plain-oracle"]
+    names = ["tiny-toy-test", *(f"tiny-{way}-toy-test" for way in ways)]
+    assert sorted(path.name for path in tmp_path.iterdir() if (path / "results.json").is_file()) == sorted(names)
+    results = {name: json.loads((tmp_path / name / "results.json").read_text()) for name in names}
+    assert {name for name, result in results.items() if result["uses_references"]} == {
+        n for n in names if "oracle" in n
+    }
+    assert len({result["model_sha256"] for result in results.values()}) == 1
+    for name in names:
+        rows = [json.loads(row) for row in (tmp_path / name / "outputs.jsonl").read_text().splitlines()]
+        assert [row["input"] for row in rows] == [item["input"] for item in ITEMS]
+        assert {len(row["outputs"]) for row in rows} == {2 if name in (names[0], names[1]) else 1}
+    assert "p_bleu" in results["tiny-toy-test"]["scores"]

@@ -10,11 +10,11 @@ import typer
 
 import parasketch.cli
 from parasketch.cli import generate
-from parasketch.config import ModelConfig
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.settings import GenerateConfig
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae.config import ModelConfig
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 TEXT, EXEMPLAR = "How heavy is a moose?", "where do whales live?"

@@ -34,7 +34,7 @@ def test_prepare_writes_a_corpus_and_tells_its_figures(app: typer.Typer, cluster
     result = CliRunner().invoke(app, command, catch_exceptions=False)
     assert result.exit_code == 0
     figures = dict(line.rsplit(maxsplit=1) for line in result.stdout.splitlines())
-    assert (figures["clusters"], figures["sentences"], figures["triples an epoch"]) == ("4", "8", "8")
+    assert (figures["clusters"], figures["sentences"], figures["pairs"]) == ("4", "8", "8")
     prepared = Prepared(out)
     assert prepared.manifest["settings"]["templates"] == "pos"
     assert prepared.tokenizer.vocab_size <= 400

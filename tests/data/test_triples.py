@@ -157,6 +157,6 @@ def test_a_corpus_without_pairs_says_so(
 ) -> None:
     path = write_clusters([["this cat sleeps", "this horse waits"], ["the dog runs"]])
     prepared = prepare([path], tmp_path / "prepared", DataConfig(vocab_size=300), tagger=rule_tagger)
-    assert prepared.manifest["counts"]["triples_an_epoch"] == 0
+    assert prepared.manifest["counts"]["pairs"] == 0
     with pytest.raises(DataError, match=r"no training triple can be made \(expected at least one cluster with two"):
         make_triples(prepared)

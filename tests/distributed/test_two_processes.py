@@ -18,7 +18,8 @@ PROGRAM = Path(__file__).parents[1] / "run_tiny.py"
 
 def run(prepared: Prepared, out: Path) -> list[dict[str, torch.Tensor]]:
     """Train with two processes; the weights that each of them ended with."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAM.parent)}
+    path = os.pathsep.join(filter(None, [str(PROGRAM.parent), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     command = [sys.executable, str(PROGRAM), str(prepared.path), str(out), "2"]
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
     return [load_file(out / f"final-{rank}.safetensors") for rank in range(2)]

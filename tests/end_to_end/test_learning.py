@@ -7,16 +7,17 @@ import math
 import random
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from grammar import COARSE, FORMS, MEANINGS, Form, Language, Meaning, prepare_language, read, say
 
-from parasketch.config import load_config
 from parasketch.data.records import EvalItem
 from parasketch.experiment import Experiment, make_fabric, run_experiment
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.systems.hrqvae.config import load_preset
+from parasketch.systems.hrqvae.task import HrqVaeTask
 
 SETTINGS = """
     model.width=64 model.ff=128 model.encoder_layers=1 model.decoder_layers=1 model.meaning_width=64 model.form_width=32
@@ -62,9 +63,8 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
 
 
 def train(directory: Path, language: Language, dev: list[EvalItem]) -> Path:
-    config, prepared = load_config("small", SETTINGS.split()), prepare_language(directory, language)
-    config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
-    experiment = Experiment(config=config, prepared=prepared, dev=dev, run=directory / "run")
+    config, prepared = load_preset("small", SETTINGS.split()), prepare_language(directory, language)
+    experiment = Experiment(task=HrqVaeTask(config, prepared, dev), run=directory / "run")
     fabric = make_fabric(accelerator="cpu", devices="1", precision="32-true")
     return run_experiment(experiment, fabric=fabric, resume=False)
 

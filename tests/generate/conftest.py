@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from parasketch.config import ModelConfig
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.settings import GenerateConfig
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
 from parasketch.model.outputs import Encoding
+from parasketch.systems.hrqvae.config import ModelConfig
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 ANIMALS = ("moose", "parrot", "whale", "horse", "spider", "camel")

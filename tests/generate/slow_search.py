@@ -11,8 +11,8 @@ import torch
 
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.tokens import SpecialTokens
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
+from parasketch.systems.hrqvae.network import HRQVAE
 
 
 @dataclass

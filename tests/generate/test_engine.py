@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from parasketch.errors import ModelError, UsageError
-from parasketch.generate import pretrained
 from parasketch.generate.candidates import Judged
 from parasketch.generate.engine import Ability
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request
+from parasketch.systems.kinds import KINDS, Kind
 from parasketch.text.sentence_encoder import SentenceModel
 
 
@@ -66,7 +66,7 @@ def shout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Paraphraser:
     module = ModuleType("a_shouting_module")
     module.load_engine = load_engine  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(pretrained.ENGINES, "shout", module.__name__)
+    monkeypatch.setitem(KINDS, "shout", Kind("in capitals", "", "", module.__name__))
     Shout().save(tmp_path / "model", half=False)
     return Paraphraser.from_pretrained(tmp_path / "model", device="cpu")
 

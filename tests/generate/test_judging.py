@@ -4,7 +4,7 @@ import torch
 
 from parasketch.generate import judging
 from parasketch.generate.judging import cycle_log_likelihood
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 from .slow_search import log_likelihoods

@@ -17,7 +17,7 @@ from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import problem_with
 from parasketch.generate.settings import GenerateConfig, RerankWeights
 from parasketch.generate.wording import likeness
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.normalise import normalise
 from parasketch.text.tokenizer import Tokenizer
 

@@ -10,7 +10,7 @@ from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.pretrained import find_device
 from parasketch.generate.routing import is_question, load_engines
 from parasketch.generate.settings import GenerateConfig
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 QUESTION, CAPTION = "how heavy is a moose?", "a horse is standing in the snow."

@@ -8,8 +8,8 @@ import torch
 
 from parasketch.generate import sketches
 from parasketch.generate.sketches import best_sketches
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.outputs import Encoding
+from parasketch.systems.hrqvae.network import HRQVAE
 
 TEXTS = ["how heavy is a moose?", "where do parrots live?", "a horse."]
 

@@ -10,8 +10,8 @@ from parasketch.generate.decoding import Rules
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.outputs import Encoding
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 from .slow_search import log_likelihoods, slow_beam

@@ -16,7 +16,7 @@ from parasketch.evaluate.metrics import bleu_measures, count
 from parasketch.generate.candidates import FEATURES
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.settings import GenerateConfig, RerankWeights
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
 from .conftest import SENTENCES

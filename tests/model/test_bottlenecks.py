@@ -37,9 +37,10 @@ def test_calibration_centres_forms_and_gives_them_a_length() -> None:
     with torch.no_grad():
         raw = form(states, layout)
         assert torch.equal(raw, form.pooling(states, layout)), "until then it changes nothing"
-        factor = form.calibrate(raw, length=6.0)
+        change = form.calibrate(raw, length=6.0)
         found = form(states, layout)
-    torch.testing.assert_close(found, factor * (raw - raw.mean(dim=0)), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(change.centre, raw.mean(dim=0), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found, change.factor * (raw - change.centre), rtol=1e-4, atol=1e-4)
     assert found.square().sum(dim=1).mean().sqrt().item() == pytest.approx(6, rel=0.01)
 
 

@@ -44,6 +44,19 @@ def test_a_token_that_stands_twice_gets_both_shares() -> None:
     assert (mixed[0, :, 11] < 1e-6).all()
 
 
+def test_one_floor_for_training_and_generation() -> None:
+    """A token that is hardly ever generated and never copied has one log p everywhere."""
+    torch.manual_seed(0)
+    head = CopyHead(width=WIDTH, state_width=4, pointer_width=5)
+    hidden, states = torch.randn(TARGETS.num_tokens, WIDTH), torch.randn(SOURCES.num_tokens, 4)
+    log_probs = torch.full((TARGETS.num_tokens, VOCABULARY), -40.0)
+    keys, tokens = pad(head.key(states), SOURCES), pad(SOURCE_TOKENS, SOURCES)
+    mixed = head.mix(pad(log_probs, TARGETS), pad(hidden, TARGETS), keys, tokens, ~SOURCES.mask[:, None])[TARGETS.mask]
+    targets = torch.full((TARGETS.num_tokens,), 11)
+    score = head.log_likelihood(hidden, TARGETS, states, SOURCE_TOKENS, SOURCES, targets, log_probs[:, 11])
+    torch.testing.assert_close(score, mixed[:, 11], rtol=0, atol=1e-5)
+
+
 def test_a_target_that_is_not_in_the_source_stays_finite() -> None:
     torch.manual_seed(0)
     head = CopyHead(width=WIDTH, state_width=4, pointer_width=5)

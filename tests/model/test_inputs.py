@@ -4,7 +4,8 @@ import torch
 from tiny import BOS, EOS, make_triples
 
 from parasketch.data.prepared import Ragged
-from parasketch.model.inputs import Sentences, TrainingBatch, reorder
+from parasketch.model.inputs import Sentences, reorder
+from parasketch.systems.triples import TrainingBatch
 
 
 def ragged(*rows: list[int]) -> Ragged:

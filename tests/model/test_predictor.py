@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from parasketch.config import load_config
 from parasketch.model.predictor import SketchPredictor
 from parasketch.model.ragged import Layout
+from parasketch.systems.hrqvae.config import load_preset
 
 
 def make(conditioning: Literal["previous", "cumulative"] = "cumulative") -> SketchPredictor:
@@ -26,7 +26,7 @@ def make(conditioning: Literal["previous", "cumulative"] = "cumulative") -> Sket
 
 
 def test_cross_entropy_at_the_start_of_the_paper_preset() -> None:
-    shape = load_config("paper").model
+    shape = load_preset("paper").model
     torch.manual_seed(0)
     predictor = SketchPredictor(
         input_width=shape.meaning_width,

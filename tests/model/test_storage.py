@@ -5,10 +5,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from parasketch.config import ModelConfig
 from parasketch.errors import ModelError
-from parasketch.model.hrqvae import HRQVAE
-from parasketch.model.storage import load_model, save_model
+from parasketch.model.storage import save_model
+from parasketch.systems.hrqvae.config import ModelConfig
+from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.systems.kinds import load_model
 from parasketch.text.tokenizer import Tokenizer
 
 
@@ -83,8 +84,21 @@ def test_a_missing_directory(tmp_path: Path) -> None:
 
 def test_a_directory_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"config\.json: not the configuration of a parasketch model"):
+        load_model(tmp_path)
+    (tmp_path / "config.json").write_text('{"format": 1, "model": {}}')
     with pytest.raises(ModelError, match=r"not a model directory: model\.safetensors, tokenizer\.json missing$"):
         load_model(tmp_path)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(ModelError, match=r"not a model directory: config\.json, model\.safetensors"):
+        load_model(tmp_path)
+
+
+def test_models_of_before_have_no_kind(directory: Path) -> None:
+    content = json.loads((directory / "config.json").read_text())
+    assert content.pop("kind") == "hrqvae"
+    (directory / "config.json").write_text(json.dumps(content))
+    assert load_model(directory).kind == "hrqvae"
 
 
 def rewrite(path: Path, **changes: object) -> None:

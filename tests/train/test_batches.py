@@ -2,17 +2,19 @@ from collections import Counter
 
 import numpy as np
 import torch
-from tiny import config_for
 
-from parasketch.config import TrainConfig
+from parasketch.config import DataConfig, TrainConfig
 from parasketch.data.prepared import Prepared
-from parasketch.model.inputs import TrainingBatch
+from parasketch.systems.triples import TrainingBatch, TripleExamples
 from parasketch.train.batches import Batches
 
 
-def make(corpus: Prepared, *, size: int = 8, rank: int = 0, processes: int = 1, accumulate: int = 1) -> Batches:
+def make(
+    corpus: Prepared, *, size: int = 8, rank: int = 0, processes: int = 1, accumulate: int = 1
+) -> Batches[TrainingBatch]:
     train = TrainConfig(batch_size=size, accumulate=accumulate)
-    return Batches(corpus, config_for(corpus, train=train), rank=rank, processes=processes)
+    examples = TripleExamples(corpus, DataConfig(), seed=train.seed)
+    return Batches(examples, train, rank=rank, processes=processes)
 
 
 def pairs(parts: list[TrainingBatch]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -47,7 +49,7 @@ def test_a_batch_is_a_function_of_its_step(language_corpus: Prepared) -> None:
 def test_an_epoch_takes_every_pair_at_most_once(language_corpus: Prepared) -> None:
     batches = make(language_corpus)
     seen = Counter(pair for step in range(batches.steps_an_epoch) for pair in pairs(batches[step]))
-    assert len(batches.triples) - 8 < sum(seen.values()) <= len(batches.triples)
+    assert len(batches.examples) - 8 < sum(seen.values()) <= len(batches.examples)
     assert max(seen.values()) == 1
 
 
@@ -65,7 +67,7 @@ def test_parts_of_a_batch_are_the_whole(language_corpus: Prepared) -> None:
 
 
 def test_a_corpus_smaller_than_a_batch_is_repeated(language_corpus: Prepared) -> None:
-    triples = len(make(language_corpus).triples)
+    triples = len(make(language_corpus).examples)
     batches = [make(language_corpus, size=triples, rank=rank, processes=3) for rank in range(3)]
     for step in range(3):
         assert [batch[step][0].size for batch in batches] == [triples] * 3

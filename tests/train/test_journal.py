@@ -9,7 +9,7 @@ from parasketch.console import console
 from parasketch.errors import DataError
 from parasketch.train.checkpoint import Progress
 from parasketch.train.journal import Journal
-from parasketch.train.selection import DevResult
+from parasketch.train.task import DevResult
 
 
 def log(run: Path, progress: Progress, nll: float) -> None:
@@ -18,7 +18,8 @@ def log(run: Path, progress: Progress, nll: float) -> None:
             {"nll": torch.tensor(nll), "kl": torch.tensor(1.0)},
             {"nll": torch.tensor(nll + 2), "kl": torch.tensor(2.0)},
         ]
-        journal.log_step(progress, terms, {"temperature": 1.5}, [3.0, 2.0], 8)
+        health = {"perplexity_1": 3.0, "perplexity_2": 2.0}
+        journal.log_step(progress, terms, schedule={"temperature": 1.5}, health=health, examples=8)
 
 
 def records(run: Path) -> list[dict[str, Any]]:
@@ -56,7 +57,7 @@ def test_dev_results_are_told_to_people_as_well(tmp_path: Path, monkeypatch: pyt
 
 def test_other_processes_write_nothing(tmp_path: Path) -> None:
     with Journal(tmp_path / "run", Progress(), enabled=False) as journal:
-        journal.log_step(Progress(step=1), [{}], {}, [], 8)
+        journal.log_step(Progress(step=1), [{}], schedule={}, health={}, examples=8)
         journal.log_dev(Progress(step=1), DevResult(score=0, metrics={}))
     assert not (tmp_path / "run").exists()
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,25 +10,34 @@ from typing import Any
 import pytest
 import torch
 from lightning_fabric import Fabric
-from tiny import config_for
+from tiny import MODEL, TinyTask
 
-from parasketch.config import TrainConfig
 from parasketch.data.prepared import Prepared
 from parasketch.errors import ModelError
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae import task as hrqvae_task
+from parasketch.systems.hrqvae.config import HrqVaeTrainConfig
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.train import loop
 from parasketch.train.checkpoint import checkpoints
 from parasketch.train.loop import train
-from parasketch.train.selection import DevResult
+from parasketch.train.task import DevResult
 
-SHORT = TrainConfig(
+SHORT = HrqVaeTrainConfig(
     steps=12, batch_size=8, evaluations=4, warmup=0.2, kmeans_at=0.3, checkpoint_minutes=0, keep_checkpoints=99
 )
 
 
-def run(corpus: Prepared, out: Path, settings: TrainConfig = SHORT, **more: Any) -> HRQVAE:
-    config = config_for(corpus, train=settings)
-    return train(config, corpus, out, fabric=Fabric(accelerator="cpu", devices=1), **more)
+def run(
+    corpus: Prepared,
+    out: Path,
+    settings: HrqVaeTrainConfig = SHORT,
+    *,
+    evaluate: Callable[[HRQVAE], DevResult] | None = None,
+    resume: bool = False,
+) -> HRQVAE:
+    task = TinyTask(corpus, settings, evaluate=evaluate)
+    train(task, out, fabric=Fabric(accelerator="cpu", devices=1), resume=resume)
+    return task.network
 
 
 def weights(model: HRQVAE) -> dict[str, torch.Tensor]:
@@ -42,7 +52,7 @@ def records(out: Path) -> list[dict[str, Any]]:
 def often() -> Any:
     """Revive and log often enough for a run of twelve steps."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "REVIVE_EVERY", 5)
+        patch.setattr(hrqvae_task, "REVIVE_EVERY", 5)
         patch.setattr(loop, "LOG_EVERY", 2)
         yield
 
@@ -122,24 +132,25 @@ def test_forms_are_continuous_until_k_means(
 
 
 def test_patience_stops_a_run_and_keeps_it_stopped(language_corpus: Prepared, tmp_path: Path) -> None:
-    scores, saved = iter([1.0, 3.0, 2.0, 1.0, 9.0]), []
+    scores = iter([1.0, 3.0, 2.0, 1.0, 9.0])
     settings = replace(SHORT, steps=40, evaluations=10, patience=2, checkpoint_minutes=9)
 
     def evaluate(_: HRQVAE) -> DevResult:
-        return DevResult(score=next(scores), metrics={})
+        score = next(scores)
+        return DevResult(score=score, metrics={"ibleu": score})
 
-    more = {"evaluate": evaluate, "save_best": lambda _, result: saved.append(result.score)}
-    run(language_corpus, tmp_path, settings, **more)
-    assert saved == [1.0, 3.0]
+    task, fabric = TinyTask(language_corpus, settings, evaluate=evaluate), Fabric(accelerator="cpu", devices=1)
+    train(task, tmp_path, fabric=fabric)
+    assert task.saved == [{"ibleu": 1.0}, {"ibleu": 3.0}]
     assert checkpoints(tmp_path / "checkpoints")[-1].name == "step-000000016"
-    run(language_corpus, tmp_path, settings, resume=True, **more)
-    assert saved == [1.0, 3.0]
+    train(task, tmp_path, fabric=fabric, resume=True)
+    assert task.saved == [{"ibleu": 1.0}, {"ibleu": 3.0}]
 
 
 def test_parts_of_a_batch_add_up_to_its_gradient(language_corpus: Prepared, tmp_path: Path) -> None:
     """Without noise, two steps with and without accumulation end at the same weights."""
-    config = config_for(language_corpus, train=replace(SHORT, steps=2, kmeans_at=None, revive_below=0.0))
-    quiet = replace(config.model, token_dropout=0.0, depth_dropout=0.0, predictor_dropout=0.0)
+    settings = replace(SHORT, steps=2, kmeans_at=None, revive_below=0.0)
+    quiet = replace(MODEL, token_dropout=0.0, depth_dropout=0.0, predictor_dropout=0.0)
     ends = []
     for accumulate in (1, 4):
         with pytest.MonkeyPatch.context() as patch:
@@ -147,9 +158,9 @@ def test_parts_of_a_batch_add_up_to_its_gradient(language_corpus: Prepared, tmp_
             patch.setattr(
                 "parasketch.model.quantizer.HierarchicalQuantizer._sample", lambda _, scores, *__: scores.softmax(-1)
             )
-            changed = replace(config, model=quiet, train=replace(config.train, accumulate=accumulate))
-            fabric = Fabric(accelerator="cpu", devices=1)
-            ends.append(weights(train(changed, language_corpus, tmp_path / str(accumulate), fabric=fabric)))
+            task = TinyTask(language_corpus, replace(settings, accumulate=accumulate), model=quiet)
+            train(task, tmp_path / str(accumulate), fabric=Fabric(accelerator="cpu", devices=1))
+            ends.append(weights(task.network))
     for name, value in ends[0].items():
         # The bias of pooling scores has no effect: its gradient is rounding noise, which Adam makes large.
         if name != "quantizer.usage" and not name.endswith("scores.bias"):
@@ -173,8 +184,7 @@ def test_a_diverged_run_says_so(language_corpus: Prepared, tmp_path: Path) -> No
 
 def test_another_number_of_processes_is_refused(language_corpus: Prepared, straight: Any) -> None:
     fabric = Fabric(accelerator="cpu", devices=1)
-    config = config_for(language_corpus, train=SHORT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Fabric, "world_size", 2)
         with pytest.raises(ModelError, match="written by 1 processes"):
-            train(config, language_corpus, straight[1], fabric=fabric, resume=True)
+            train(TinyTask(language_corpus, SHORT), straight[1], fabric=fabric, resume=True)

@@ -1,20 +1,20 @@
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
-from tiny import MODEL, VOCABULARY, make_model
+from tiny import MODEL, make_model
 
-from parasketch.config import load_config
-from parasketch.errors import ModelError
-from parasketch.train.optimizer import load_embeddings, make_optimizer, set_learning_rates
+from parasketch.config import TrainConfig
+from parasketch.systems.hrqvae.config import load_preset
+from parasketch.systems.hrqvae.task import parameter_groups
+from parasketch.train.optimizer import make_optimizer, set_learning_rates
+from parasketch.train.task import ParameterGroup
 
 
 def test_the_predictor_has_a_group_of_its_own() -> None:
-    model, config = make_model(), load_config("paper").train
-    optimizer = make_optimizer(model, config)
-    set_learning_rates(optimizer, 0.5)
+    model, config = make_model(), load_preset("paper").train
+    optimizer = make_optimizer(parameter_groups(model, config), config)
+    set_learning_rates(optimizer, 0.5 * config.warmup, config)
     main, mlps = optimizer.param_groups
     assert (main["lr"], main["betas"], main["eps"]) == (5e-5, (0.9, 0.98), 1e-9)
     assert (mlps["lr"], mlps["betas"], mlps["weight_decay"]) == (1e-5, (0.9, 0.999), 0)
@@ -26,24 +26,29 @@ def test_the_predictor_has_a_group_of_its_own() -> None:
 
 def test_frozen_embeddings_are_left_out() -> None:
     model = make_model(replace(MODEL, frozen_embeddings=True))
-    optimizer = make_optimizer(model, load_config("small").train)
+    config = load_preset("small").train
+    optimizer = make_optimizer(parameter_groups(model, config), config)
     weight = model.embedding.weight
     assert all(value is not weight for group in optimizer.param_groups for value in group["params"])
 
 
-def test_embeddings_come_from_a_file(tmp_path: Path) -> None:
-    model, matrix = make_model(), torch.randn(VOCABULARY, MODEL.width)
-    save_file({"anything": matrix}, tmp_path / "bert.safetensors")
-    load_embeddings(model, tmp_path / "bert.safetensors")
-    assert torch.equal(model.embedding.weight, matrix)
+def test_a_group_may_learn_in_a_part_of_the_run_only() -> None:
+    config = TrainConfig(warmup=0.2, decay="cosine")
+    parameters = [torch.nn.Parameter(torch.zeros(1))]
+    groups = [
+        ParameterGroup(parameters=parameters, learning_rate=1.0, betas=(0.9, 0.98), last=0.5),
+        ParameterGroup(
+            parameters=[torch.nn.Parameter(torch.zeros(1))], learning_rate=2.0, betas=(0.9, 0.98), first=0.5
+        ),
+    ]
+    optimizer = make_optimizer(groups, config)
 
+    def rates(share: float) -> list[float]:
+        set_learning_rates(optimizer, share, config)
+        return [group["lr"] for group in optimizer.param_groups]
 
-def test_embeddings_of_another_size_are_refused(tmp_path: Path) -> None:
-    save_file({"anything": torch.zeros(7, 5)}, tmp_path / "bert.safetensors")
-    with pytest.raises(ModelError, match=r"holds \(7, 5\) \(expected one matrix \(40, 16\)\)"):
-        load_embeddings(make_model(), tmp_path / "bert.safetensors")
-    (tmp_path / "bert.safetensors").write_bytes(b"nothing of the kind")
-    with pytest.raises(ModelError, match="no embeddings can be read"):
-        load_embeddings(make_model(), tmp_path / "bert.safetensors")
-    with pytest.raises(ModelError, match="no embeddings can be read"):
-        load_embeddings(make_model(), tmp_path / "missing.safetensors")
+    assert rates(0.05) == pytest.approx([0.5, 0.0])
+    assert rates(0.1) == pytest.approx([1.0, 0.0])
+    assert rates(0.55) == pytest.approx([0.0, 1.0])
+    assert rates(0.6) == pytest.approx([0.0, 2.0])
+    assert rates(1.01) == pytest.approx([0.0, 0.0]), "a cosine ends at 0 and stays there"

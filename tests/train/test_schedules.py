@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from parasketch.config import TrainConfig, load_config
+from parasketch.config import TrainConfig
 from parasketch.errors import ConfigError
-from parasketch.train.schedules import is_quantised, kl_weight, learning_rate_factor, temperature
+from parasketch.systems.hrqvae.config import HrqVaeTrainConfig, load_preset
+from parasketch.systems.hrqvae.schedules import is_quantised, temperature
+from parasketch.systems.settings import kl_weight
+from parasketch.train.schedules import learning_rate_factor
 
-PAPER = load_config("paper").train
+PAPER = load_preset("paper").train
 
 
 def at(step: int) -> float:
@@ -57,6 +60,6 @@ def test_no_warmup() -> None:
 
 
 def test_form_begins_with_k_means() -> None:
-    assert not is_quantised(0.01, TrainConfig(kmeans_at=0.02))
-    assert is_quantised(0.02, TrainConfig(kmeans_at=0.02))
+    assert not is_quantised(0.01, HrqVaeTrainConfig(kmeans_at=0.02))
+    assert is_quantised(0.02, HrqVaeTrainConfig(kmeans_at=0.02))
     assert is_quantised(0.0, PAPER)

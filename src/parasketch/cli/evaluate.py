@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from parasketch.console import console
 from parasketch.errors import UsageError
+from parasketch.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,10 +89,11 @@ def evaluate_command(
     if system is None and (train is not None or save is not None):
         raise UsageError("--train and --save belong to --system")
 
-    from parasketch.evaluate.outputs import read_outputs
-    from parasketch.evaluate.results import EvalData
-    from parasketch.evaluate.run import Run, evaluate_outputs, model_runs
-    from parasketch.systems.hrqvae import HrqVae
+    with needs("eval", "evaluation"):
+        from parasketch.evaluate.outputs import read_outputs
+        from parasketch.evaluate.results import EvalData
+        from parasketch.evaluate.run import Run, evaluate_outputs, model_runs
+    from parasketch.systems.trained import HrqVae
 
     items = EvalData.read(data, limit)
     scorer = _scorer(alpha, templates, semantic, bootstrap, seed)
@@ -141,9 +143,10 @@ def compare_command(
 
     Example: [bold]parasketch compare results/* --format markdown > results.md[/bold]
     """
-    from parasketch.evaluate.compare import paired_tests, tables
-    from parasketch.evaluate.report import plot_alpha, render, to_rich
-    from parasketch.evaluate.results import Results
+    with needs("eval", "comparison"):
+        from parasketch.evaluate.compare import paired_tests, tables
+        from parasketch.evaluate.report import plot_alpha, render, to_rich
+        from parasketch.evaluate.results import Results
 
     loaded = [Results.load(path) for path in results]
     tests = paired_tests(loaded, against, resamples=resamples, seed=seed) if against is not None else []

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from parasketch.console import console
+from parasketch.extras import needs
 
 
 def register(app: typer.Typer) -> None:
@@ -14,18 +15,23 @@ def register(app: typer.Typer) -> None:
 
 
 def train_command(
-    source: Annotated[
-        str,
+    words: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="CLUSTERS|PRESET|CONFIG", help="A file of clusters, or a preset or YAML file with --data."
+            metavar="[SYSTEM] [CLUSTERS|PRESET|CONFIG]",
+            help="What to train ([bold]parasketch systems[/bold] lists them; hrqvae unless told), and a file of "
+            "clusters, or a preset or YAML file with --data.",
         ),
-    ],
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(help="A directory made by [bold]parasketch prepare[/bold], or a file of clusters.")
     ] = None,
     dev: Annotated[
         Path | None,
         typer.Option(help="Evaluation items (JSONL) that select the best model; else some clusters are set aside."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A preset of the system, such as small or paper, or a YAML file.")
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Directory of the run; the model will be in OUT/best.")
@@ -50,11 +56,14 @@ def train_command(
 
     Example: [bold]parasketch train clusters.jsonl --minutes 60 --out runs/mine[/bold]
 
-    Example: [bold]parasketch train small --data prepared --dev dev.jsonl --out runs/mine --set model.width=192[/bold]
+    Example: [bold]parasketch train hrqvae --data prepared --dev dev.jsonl --out runs/mine --set model.width=192[/bold]
     """
-    from parasketch.experiment import make_fabric, run_experiment, set_up
+    with needs("train", "training"):
+        from parasketch.experiment import make_fabric, run_experiment, set_up, understand
 
-    experiment = set_up(source, data=data, dev=dev, run=out, overrides=set_ or [], minutes=minutes)
-    fabric = make_fabric(accelerator=accelerator, devices=devices, precision=experiment.config.train.precision)
+    order = understand(words or [], preset=preset, data=data)
+    experiment = set_up(order, dev=dev, run=out, overrides=set_ or [], minutes=minutes)
+    precision = experiment.task.config.train.precision
+    fabric = make_fabric(accelerator=accelerator, devices=devices, precision=precision)
     best = run_experiment(experiment, fabric=fabric, resume=resume == "auto")
     console.print(f"the best model is in {best}; try: parasketch paraphrase 'your sentence' --model {best}")

@@ -120,7 +120,7 @@ class Example:
 
     sentence: str
     tagged: str
-    """The sentence with its exchangeable and preserved spans in brackets: `how [heavy]ADVP is a [moose]NP ?`"""
+    """The sentence with its exchangeable and preserved spans in brackets: `how [heavy]ADJP is a [moose]NP ?`"""
     template: str
     exemplar: str
     real: bool

@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 
 from parasketch import files
-from parasketch.config import DataConfig
+from parasketch.config import DRAWING, DataConfig
 from parasketch.console import console, progress_bar
 from parasketch.data.annotate import AnnotatedChunk, Annotator
 from parasketch.data.collect import Collector
 from parasketch.data.corpora import read_clusters
 from parasketch.data.prepared import FORMAT, MANIFEST, TOKENIZER, Arrays, Prepared, read_manifest
-from parasketch.data.triples import triple_offsets
 from parasketch.errors import DataError, ParasketchError, UsageError
 from parasketch.text.tagger import Tagger, load_tagger
 from parasketch.text.templates import TemplateKind
@@ -72,7 +71,7 @@ def prepare(
         manifest = origin | {
             "tokenizer": ready.fingerprint,
             "tags": list(collected.tags),
-            "counts": _counts(arrays, collected.dropped, config.max_pairs),
+            "counts": _counts(arrays, collected.dropped),
         }
         with files.write_text(directory / MANIFEST) as stream:
             stream.write(json.dumps(manifest, indent=2) + "\n")
@@ -104,8 +103,7 @@ def _origin(inputs: Sequence[Path], config: DataConfig, tagger: Tagger, tokenize
         if not path.is_file():
             raise DataError("no such file", path=path, expected="a file of clusters")
         sources.append({"name": path.name, "sha256": files.sha256(path)})
-    settings = asdict(config) | {"tagger": tagger.name, "parasketch": __version__}
-    del settings["template_dropout"]  # only training asks for it
+    settings = _without_drawing(asdict(config)) | {"tagger": tagger.name, "parasketch": __version__}
     del settings["bert_vocab"]  # the tokenizer's fingerprint says more than its path
     if tokenizer is not None:
         settings |= {"tokenizer": tokenizer.fingerprint, "vocab_size": tokenizer.vocab_size}
@@ -120,7 +118,14 @@ def _origin(inputs: Sequence[Path], config: DataConfig, tagger: Tagger, tokenize
 
 def _is_up_to_date(out: Path, origin: dict[str, Any]) -> bool:
     known = read_manifest(out)
-    return known is not None and all(known.get(key) == origin[key] for key in ("inputs_hash", "settings_hash"))
+    if known is None or known.get("inputs_hash") != origin["inputs_hash"]:
+        return False
+    return bool(_without_drawing(known.get("settings", {})) == origin["settings"])
+
+
+def _without_drawing(settings: dict[str, Any]) -> dict[str, Any]:
+    """Without what only training asks for; manifests had some of it once."""
+    return {name: value for name, value in settings.items() if name not in DRAWING}
 
 
 def _train_tokenizer(inputs: Sequence[Path], vocab_size: int) -> Tokenizer:
@@ -223,7 +228,7 @@ def _annotate(chunks: Iterator[list[Sequence[str]]], recipe: _Recipe, workers: i
                 future.cancel()
 
 
-def _counts(arrays: Arrays, dropped: Counter[str], max_pairs: int) -> dict[str, Any]:
+def _counts(arrays: Arrays, dropped: Counter[str]) -> dict[str, Any]:
     first_pairs = arrays.pair_offsets[arrays.cluster_offsets]
     has_exemplar = arrays.group_has_exemplar[arrays.group_ids]
     return {
@@ -234,6 +239,6 @@ def _counts(arrays: Arrays, dropped: Counter[str], max_pairs: int) -> dict[str, 
         "tokens": len(arrays.tokens),
         "templates": len(arrays.template_offsets) - 1,
         "spans": len(arrays.span_offsets) - 1,
-        "triples_an_epoch": int(triple_offsets(first_pairs, max_pairs)[-1]),
+        "pairs": int(first_pairs[-1]),
         "share_with_real_exemplar": round(float(has_exemplar.mean()), 4),
     }

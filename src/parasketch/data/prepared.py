@@ -7,13 +7,14 @@ between processes by the operating system, and may be larger than the memory.
 
 import functools
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parasketch.config import DataConfig
 from parasketch.errors import DataError
 from parasketch.text.tokenizer import Tokenizer
 
@@ -127,6 +128,19 @@ class Prepared:
     def max_tokens(self) -> int:
         """No sentence and no exemplar has more tokens."""
         return int(self.manifest["settings"]["max_tokens"])
+
+    def data_config(self, drawing: DataConfig) -> DataConfig:
+        """The settings it was prepared with; `drawing` says how examples are drawn from it."""
+        settings, is_bert = self.manifest["settings"], self.tokenizer.is_bert
+        return replace(
+            drawing,
+            tokenizer="bert" if is_bert else "subword",
+            vocab_size=self.tokenizer.vocab_size,
+            bert_vocab=TOKENIZER if is_bert else None,
+            max_tokens=self.max_tokens,
+            templates=settings["templates"],
+            tagger=settings["tagger"],
+        )
 
     def summary(self) -> dict[str, str]:
         """The counts of the manifest, for people."""

@@ -12,7 +12,7 @@ from parasketch.evaluate.outputs import Outputs
 from parasketch.evaluate.results import EvalData, Results, collect
 from parasketch.evaluate.scoring import Scorer
 from parasketch.systems.base import System
-from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
+from parasketch.systems.trained import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
 
 
 @dataclass(frozen=True, kw_only=True)

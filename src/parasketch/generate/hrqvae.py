@@ -33,10 +33,11 @@ from parasketch.generate.required import NOTHING, required_tokens
 from parasketch.generate.settings import GenerateConfig, stored_settings
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
 from parasketch.model.outputs import Encoding
-from parasketch.model.storage import load_model, save_model
+from parasketch.model.storage import save_model
+from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.systems.kinds import load_model
 from parasketch.text.sentence_encoder import SentenceModel
 from parasketch.text.tokenizer import Tokenizer
 

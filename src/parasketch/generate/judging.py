@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.sentence_encoder import SentenceModel
 
 _BLOCK_ELEMENTS = 1 << 23  # 32 MB of fp32 log-probabilities at a time

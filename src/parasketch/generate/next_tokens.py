@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from parasketch.generate.decoding import NextTokens, Rules, add_wanted
-from parasketch.model.copying import SMALLEST, CopyHead
+from parasketch.model.copying import CopyHead, mixture
 from parasketch.model.outputs import DecodingState
 from parasketch.model.transformer import Decoder, TokenEmbedding
 
@@ -57,7 +57,7 @@ class TransformerDecoding:
             best = _with_copies(attention, gate, state.source_tokens, blocked, best, source)
             if wanted is not None:
                 copied = (attention * (tokens == wanted[..., None])).sum(dim=-1, keepdim=True)
-                extra = _mix(extra, gate, copied)
+                extra = mixture(extra, gate, copied)
         return best if wanted is None else add_wanted(best, wanted, extra)
 
     def log_probs(self, last: Tensor) -> Tensor:
@@ -122,18 +122,12 @@ def _with_copies(
     """
     same = tokens[:, :, None] == tokens[:, None]  # (G, S, S)
     copied = attention @ same.to(attention.dtype)  # a token that occurs twice in the source is copied from both
-    mixed = _mix(source, gate, copied)
+    mixed = mixture(source, gate, copied)
     earlier = same.tril(diagonal=-1).any(dim=-1)[:, None]  # (G, 1, S): the first occurrence stands for all
     mixed.masked_fill_(earlier | blocked, -math.inf)
-    plain = _mix(best.log_probs, gate, 0.0)
+    plain = mixture(best.log_probs, gate, 0.0)
     in_source = ((best.ids[..., None] == tokens[:, None, None]) & ~blocked[:, :, None]).any(dim=-1)
     plain.masked_fill_(in_source, -math.inf)
     ids = torch.cat([best.ids, tokens[:, None].expand_as(mixed)], dim=-1)
     log_probs, places = torch.cat([plain, mixed], dim=-1).topk(best.ids.shape[-1])
     return NextTokens(ids.gather(-1, places), log_probs)
-
-
-def _mix(generated: Tensor, gate: Tensor, copied: Tensor | float) -> Tensor:
-    """log of the mixture of p to generate, given as its log, and p to copy; what is forbidden stays so."""
-    mixed = ((1 - gate) * generated.exp() + gate * copied).clamp_min_(SMALLEST).log_()
-    return mixed.masked_fill_(generated == -math.inf, -math.inf)

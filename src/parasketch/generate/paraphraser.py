@@ -20,7 +20,7 @@ from parasketch.generate.pretrained import find_device, find_model
 from parasketch.generate.requests import Options, as_exemplars, as_sketches, as_texts, check_number
 from parasketch.generate.routing import Assignment, Engines, OneEngine, assign, batches, load_engines, sketches_of
 from parasketch.generate.settings import GenerateConfig
-from parasketch.model.hrqvae import HRQVAE
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.sentence_encoder import SentenceModel, SentenceTransformersModel
 from parasketch.text.sentences import SplitText, split_sentences
 from parasketch.text.tokenizer import Tokenizer

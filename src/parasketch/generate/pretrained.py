@@ -1,7 +1,7 @@
 """Where models are (inside the package by name, in a directory, or on the Hugging Face Hub), and how they are loaded.
 
-A model directory says in `config.json` which `kind` it is; each kind names the module that loads it, which is imported
-when such a model is wanted and not before.
+A model directory says in `config.json` which `kind` it is; each kind names the module of its engine
+(`parasketch.systems.kinds`), which is imported when such a model is wanted and not before.
 """
 
 import hashlib
@@ -15,14 +15,11 @@ import torch
 from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256
 from parasketch.generate.engine import Engine
-from parasketch.model.storage import CARD, CONFIG, TOKENIZER, WEIGHTS, read_config
+from parasketch.model.storage import CARD, CONFIG, TOKENIZER, WEIGHTS
+from parasketch.systems.kinds import kind_of
 from parasketch.text.sentence_encoder import SentenceModel
 
 SHIPPED = Path(__file__).parents[1] / "models"
-DEFAULT_KIND = "hrqvae"
-"""The kind of a model directory that names none."""
-ENGINES = {DEFAULT_KIND: "parasketch.generate.hrqvae"}
-"""For each kind the module whose `load_engine` loads it."""
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -82,11 +79,7 @@ def _hash(directory: Path) -> str:
 
 def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> Engine:
     """The model of a directory, of whichever kind its config.json says, with the settings stored beside it."""
-    kind = read_config(directory).get("kind", DEFAULT_KIND) if (directory / CONFIG).is_file() else DEFAULT_KIND
-    if not isinstance(kind, str) or kind not in ENGINES:
-        known = ", ".join(ENGINES)
-        raise ModelError(f"{directory / CONFIG}: a model of the kind {kind!r} is not known here (known: {known})")
-    load: LoadEngine = import_module(ENGINES[kind]).load_engine
+    load: LoadEngine = import_module(kind_of(directory).engine).load_engine
     return load(directory, device, semantic)
 
 

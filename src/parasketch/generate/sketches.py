@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.predictor import SketchPredictor
+from parasketch.systems.hrqvae.network import HRQVAE
 
 LARGEST_TREE = 1 << 16
 """Trees with more sketches than this are searched by the beam alone."""

@@ -40,6 +40,15 @@ class GaussianMeaning(nn.Module):
         return Meaning(sample=sample, divergence=divergence)
 
 
+@dataclass(frozen=True)
+class Calibration:
+    """How forms changed: from f to (f - centre) * factor."""
+
+    centre: Tensor
+    """(width,)"""
+    factor: float
+
+
 class PooledForm(nn.Module):
     """One vector a sentence, to be quantised.
 
@@ -63,10 +72,10 @@ class PooledForm(nn.Module):
         return (pooled - self.centre) * self.scale
 
     @torch.no_grad()
-    def calibrate(self, forms: Tensor, *, length: float) -> float:
-        """Centre these forms (n, width) and give them a typical length; returns the factor they grew by."""
+    def calibrate(self, forms: Tensor, *, length: float) -> "Calibration":
+        """Centre these forms (n, width) and give them a typical length."""
         mean = forms.mean(dim=0)
         factor = length / float((forms - mean).square().sum(dim=1).mean().sqrt().clamp_min(1e-6))
         self.centre += mean / self.scale
         self.scale *= factor
-        return factor
+        return Calibration(mean, factor)

@@ -7,11 +7,10 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from parasketch.model.ragged import Layout, pad
 
-SMALLEST = 1e-9  # keeps log 0 of a token that does not occur in the source finite
+SMALLEST = 1e-9  # a probability that rounding made 0 has a finite log all the same
 
 
 class CopyHead(nn.Module):
@@ -41,8 +40,7 @@ class CopyHead(nn.Module):
         attention = self.attention(query, key, ~source.mask.to(hidden.device)[:, None])  # (B, U, S)
         same = pad(targets, layout)[:, :, None] == pad(source_tokens, source)[:, None]
         copied = (attention * same).sum(-1).flatten().index_select(0, layout.slots.to(hidden.device))
-        gate = self.gate(hidden).squeeze(-1)
-        return torch.logaddexp(F.logsigmoid(-gate) + generated, F.logsigmoid(gate) + copied.clamp_min(SMALLEST).log())
+        return mixture(generated, torch.sigmoid(self.gate(hidden).float()).squeeze(-1), copied)
 
     def attention(self, query: Tensor, key: Tensor, blocked: Tensor) -> Tensor:
         """Pointer weights (G, W, S) of queries (G, W, p) over keys (G, S, p); blocked is (G, 1, S)."""
@@ -52,7 +50,14 @@ class CopyHead(nn.Module):
     def mix(self, log_probs: Tensor, hidden: Tensor, key: Tensor, tokens: Tensor, blocked: Tensor) -> Tensor:
         """One decoding step: log_probs (G, W, V), hidden (G, W, width), keys (G, S, p), source tokens (G, S)."""
         attention = self.attention(self.query(hidden), key, blocked)
-        gate = torch.sigmoid(self.gate(hidden))
-        mixed = log_probs.exp().mul_(1 - gate)
-        mixed.scatter_add_(-1, tokens[:, None].expand_as(attention), gate * attention)
-        return mixed.clamp_min_(SMALLEST).log_()
+        copied = torch.zeros_like(log_probs).scatter_add_(-1, tokens[:, None].expand_as(attention), attention)
+        return mixture(log_probs, torch.sigmoid(self.gate(hidden)), copied)
+
+
+def mixture(generated: Tensor, gate: Tensor, copied: Tensor | float) -> Tensor:
+    """log((1 - g) p + g c) of tokens: p is given as its log, c is the probability to copy them.
+
+    What cannot be generated because it is forbidden (log p is -inf) cannot be copied either.
+    """
+    mixed = ((1 - gate) * generated.exp() + gate * copied).clamp_min(SMALLEST).log()
+    return mixed.masked_fill(generated == -math.inf, -math.inf)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from parasketch.data.prepared import Ragged
-from parasketch.data.triples import TripleBatch
 from parasketch.model.ragged import Layout
 
 
@@ -52,51 +51,6 @@ class Sentences:
 
     def to(self, device: torch.device) -> Sentences:
         return Sentences(self.tokens.to(device), self.layout)
-
-
-@dataclass(eq=False)  # not frozen, see Layout
-class TrainingBatch:
-    """B triples, ordered by target length so that the decoder's attention groups are large.
-
-    Sources and exemplars pass the encoder together, as 2 B sentences sorted by length.
-    """
-
-    encoded: Sentences
-    source_places: np.ndarray  # (B,) where the sources are among the encoded sentences
-    exemplar_places: np.ndarray  # (B,)
-    decoder_input: Sentences  # begin + target
-    targets: Tensor  # (N,) target + end
-
-    @classmethod
-    def from_triples(cls, triples: TripleBatch, *, bos: int, eos: int) -> TrainingBatch:
-        order = np.argsort(triples.target.lengths, kind="stable")
-        source, exemplar, target = (reorder(part, order) for part in (triples.source, triples.exemplar, triples.target))
-        both = Ragged(
-            tokens=np.concatenate([source.tokens, exemplar.tokens]),
-            lengths=np.concatenate([source.lengths, exemplar.lengths]),
-        )
-        encoded, places = Sentences.from_ragged(both, first=bos, last=eos).sorted_by_length()
-        half = len(order)
-        return cls(
-            encoded=encoded,
-            source_places=places[:half],
-            exemplar_places=places[half:],
-            decoder_input=Sentences.from_ragged(target, first=bos),
-            targets=Sentences.from_ragged(target, last=eos).tokens,
-        )
-
-    @property
-    def size(self) -> int:
-        return len(self.source_places)
-
-    def to(self, device: torch.device) -> TrainingBatch:
-        return TrainingBatch(
-            encoded=self.encoded.to(device),
-            source_places=self.source_places,
-            exemplar_places=self.exemplar_places,
-            decoder_input=self.decoder_input.to(device),
-            targets=self.targets.to(device),
-        )
 
 
 def reorder(ragged: Ragged, order: np.ndarray) -> Ragged:

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from parasketch.extras import needs
+
 USAGE_DECAY = 0.99
 
 
@@ -56,10 +58,10 @@ class HierarchicalQuantizer(nn.Module):
         # Moving average of how often each code is chosen; health only, no part of the method.
         self.register_buffer("usage", torch.full((levels, codes), 1 / codes))
 
-    def forward(self, x: Tensor, temperature: float = 1.0, *, depth: int | None = None) -> QuantizerOutput:
+    def forward(self, x: Tensor, temperature: float = 1.0) -> QuantizerOutput:
         """Quantise (B, width): sampled codes and depth dropout in training, the nearest codes in evaluation.
 
-        `temperature` shapes the gradient of the samples; `depth` keeps only the first levels.
+        `temperature` shapes the gradient of the samples.
         """
         residual, embeddings, codes, scores = x, [], [], []
         for level in range(self.levels):
@@ -73,7 +75,7 @@ class HierarchicalQuantizer(nn.Module):
         chosen = torch.stack(codes, dim=1)
         if self.training:
             self._count(chosen)
-        vector = self._compose(torch.stack(embeddings, dim=1), depth)
+        vector = self._compose(torch.stack(embeddings, dim=1))
         return QuantizerOutput(vector=vector, codes=chosen, scores=torch.stack(scores, dim=1))
 
     def scores(self, residual: Tensor, level: int) -> Tensor:
@@ -98,7 +100,8 @@ class HierarchicalQuantizer(nn.Module):
     @torch.no_grad()
     def fit(self, x: Tensor, *, seed: int = 0) -> "HierarchicalQuantizer":
         """Set the codebooks by k-means on (n, width) vectors, level by level on what is left over."""
-        from sklearn.cluster import KMeans
+        with needs("train", "k-means"):
+            from sklearn.cluster import KMeans
 
         residual = x.detach().float().cpu()
         for level in range(self.levels):
@@ -117,14 +120,17 @@ class HierarchicalQuantizer(nn.Module):
     def revive(self, x: Tensor, *, threshold: float = 0.1, generator: torch.Generator | None = None) -> int:
         """Move codes used less than `threshold` times their fair share onto random residuals of x (B, width).
 
-        A revived code has some time to find its place before it counts as dead again. Returns how many moved.
+        No two move to the same place: where there are more of them than different residuals, the others wait. A
+        revived code has some time to find its place before it counts as dead again. Returns how many moved.
         """
         moved = 0
         for level, (residual, _) in enumerate(self._descend(x)):
             dead = (self.usage[level] * self.codes < threshold).nonzero().squeeze(1)
             if len(dead):
-                picks = torch.randint(len(residual), (len(dead),), generator=generator)
-                self.codebooks[level, dead] = residual[picks.to(residual.device)]
+                places = torch.unique(residual, dim=0)
+                picks = torch.randperm(len(places), generator=generator)[: len(dead)]
+                dead = dead[: len(picks)]
+                self.codebooks[level, dead] = places[picks.to(places.device)]
                 self.usage[level, dead] = 2 * threshold / self.codes
                 moved += len(dead)
         return moved
@@ -135,19 +141,10 @@ class HierarchicalQuantizer(nn.Module):
         entropy = -(share * share.clamp_min(1e-12).log()).sum(-1)
         return [math.exp(value) for value in entropy.tolist()]
 
-    def norm_loss(self) -> Tensor:
-        """Penalty on a level whose codes are not clearly shorter than those of the level above, a scalar."""
-        norms = self.codebooks.norm(dim=-1).mean(-1)
-        return (F.relu(1.5 * norms[1:] / norms[:-1] - 1) ** 2).sum() / max(1, self.levels - 1)
-
-    def uniform_kl(self, scores: Tensor) -> Tensor:
-        """KL(uniform || softmax(scores)) averaged over (B, levels): keeps the choice of codes from saturating."""
-        return -torch.log_softmax(scores, dim=-1).mean() - math.log(self.codes)
-
     def imbalance(self, scores: Tensor) -> Tensor:
         """KL(mean choice || uniform) of a batch, scores (B, levels, codes), averaged over the levels.
 
-        Unlike `uniform_kl` it lets every single choice be sure, and only asks that all codes be chosen.
+        It lets every single choice be sure, and only asks that all codes be chosen.
         """
         mean = torch.softmax(scores, dim=-1).mean(dim=0)
         return (mean * mean.clamp_min(1e-12).log()).sum(-1).mean() + math.log(self.codes)
@@ -168,11 +165,9 @@ class HierarchicalQuantizer(nn.Module):
         soft = torch.softmax((scores + gumbel) / temperature, dim=-1)
         return _one_hot(soft) + (soft - soft.detach())  # what is added is exactly 0
 
-    def _compose(self, embeddings: Tensor, depth: int | None) -> Tensor:
+    def _compose(self, embeddings: Tensor) -> Tensor:
         """Sum the embeddings (B, levels, width) over the levels that are kept."""
         kept = embeddings.new_ones(embeddings.shape[:2])
-        if depth is not None:
-            kept[:, depth:] = 0
         if self.training and self.depth_dropout:
             kept = kept * torch.rand_like(kept).ge(self.depth_dropout).cumprod(dim=1)
         return torch.einsum("bl,blw->bw", kept, embeddings)

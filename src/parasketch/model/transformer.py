@@ -201,12 +201,16 @@ class DecoderCache:
 
 
 class DecoderLayer(nn.Module):
+    form_offset: Tensor
+
     def __init__(self, config: LayerConfig, *, meaning_width: int, form_width: int) -> None:
         super().__init__()
         self.self_attention = Attention(config, memory_width=config.width)
         self.cross_attention = Attention(config, memory_width=meaning_width)
-        # The value part of the form in the memory [meaning ; form]; its key part has no effect.
+        # The value part of the form in the memory [meaning ; form]; its key part has no effect. What is the same in
+        # all forms may be told once, in the offset, and left out of the forms.
         self.form_value = nn.Linear(form_width, config.width, bias=False)
+        self.register_buffer("form_offset", torch.zeros(config.width))
         self.feed_forward = FeedForward(config)
         self.self_residual, self.cross_residual, self.ff_residual = (Residual(config) for _ in range(3))
 
@@ -221,10 +225,14 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         inner = self.self_residual.before(x)
         x = self.self_residual.after(x, self.self_attention(inner, own))
-        extra = F.embedding(owners, self.form_value(form))  # (B, width) -> one row a token
+        extra = F.embedding(owners, self.read_form(form))  # (B, width) -> one row a token
         inner = self.cross_residual.before(x)
         x = self.cross_residual.after(x, self.cross_attention(inner, cross, meaning, extra))
         return self.ff_residual.after(x, self.feed_forward(self.ff_residual.before(x)))
+
+    def read_form(self, form: Tensor) -> Tensor:
+        """What forms (B, form_width) add to all values, (B, width)."""
+        return self.form_value(form) + self.form_offset  # type: ignore[no-any-return]
 
     def step(self, x: Tensor, cache: DecoderCache, index: int) -> Tensor:
         """The next position of every row, (G, W, width); this layer's part of the cache, `index`, grows by one."""
@@ -270,7 +278,7 @@ class Decoder(nn.Module):
         for layer in self.decoder_layers:
             keys, values = layer.cross_attention.split_memory(meaning)
             memory.append((keys[sources], values[sources]))
-            forms.append(layer.form_value(form)[:, None])
+            forms.append(layer.read_form(form)[:, None])
         return DecoderCache(own=[], memory=memory, form=forms, blocked=~mask[sources][:, None, None])
 
     def step(self, x: Tensor, cache: DecoderCache) -> Tensor:

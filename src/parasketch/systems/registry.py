@@ -5,8 +5,8 @@ from pathlib import Path
 from parasketch.errors import ModelError, UsageError
 from parasketch.systems.base import System, read_manifest
 from parasketch.systems.copy import Copy
-from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
 from parasketch.systems.tfidf import TfIdf
+from parasketch.systems.trained import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
 
 _FITTED_HERE: tuple[type[Copy] | type[TfIdf], ...] = (Copy, TfIdf)
 _TRAINED: tuple[type[HrqVae], ...] = (HrqVae, Plain, OwnSketch, Oracle, PlainOracle)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from parasketch.console import track
 from parasketch.data.corpora import Cluster
 from parasketch.errors import DataError, ModelError, UsageError
+from parasketch.extras import needs
 from parasketch.systems.base import Settings, System
 
 SENTENCES, VOCABULARY, IDF, VECTORS = "sentences.json", "vocabulary.json", "idf.npy", "vectors.npz"
@@ -106,7 +107,8 @@ class TfIdf(System):
 
 
 def _vectorizer(vocabulary: list[str] | None = None) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    with needs("eval", "tf-idf"):
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
     return TfidfVectorizer(token_pattern=_WORD, vocabulary=vocabulary)
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from parasketch.extras import needs
 from parasketch.text.tagger import TaggedToken
 from parasketch.text.words import split_words
 
@@ -138,7 +139,8 @@ class CrfModel:
     """A crfsuite model, from the content of its file."""
 
     def __init__(self, content: bytes) -> None:
-        import pycrfsuite
+        with needs("train", "the tagger"):
+            import pycrfsuite
 
         self._content = content  # crfsuite reads from this memory and makes no copy: it has to stay
         self._tagger = pycrfsuite.Tagger()

@@ -1,6 +1,6 @@
 """Templates: the shape of a sentence, with its content words replaced by tags.
 
-"How heavy is a moose?" becomes `how ADVP is a NP ?`. Sentences that share a template share their surface form, which
+"How heavy is a moose?" becomes `how ADJP is a NP ?`. Sentences that share a template share their surface form, which
 is how exemplars are found; and the slots say which characters of a sentence may be exchanged when an exemplar has
 to be synthesised.
 """
@@ -77,7 +77,7 @@ def _slots(tag: str | None, run: Sequence[TaggedToken]) -> Iterator[Slot]:
 
 
 def template_text(slots: Sequence[Slot]) -> str:
-    """The template as a string, the key under which exemplars are found: `how ADVP is a NP ?`.
+    """The template as a string, the key under which exemplars are found: `how ADJP is a NP ?`.
 
     Literals are compared without casing, other than in the paper's code: the same form in another casing is a good
     exemplar, and many questions on the web are written in lower case. Tags are upper-case, so the two cannot be

@@ -132,6 +132,11 @@ class Tokenizer:
             stream.write(self._core.to_str(pretty=True) + "\n")
 
     @property
+    def is_bert(self) -> bool:
+        """Whether it is BERT's WordPiece."""
+        return self._is_bert
+
+    @property
     def vocab_size(self) -> int:
         """How many ids there are, the special ones included."""
         return int(self._core.get_vocab_size())

@@ -6,8 +6,9 @@ place, synced and renamed, so a killed writer leaves the last whole one. Only th
 
 import json
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -17,6 +18,7 @@ from torch.optim import Optimizer
 
 from parasketch.errors import DataError, ModelError
 from parasketch.files import write_directory
+from parasketch.train.task import Task
 
 PREFIX = "step-"
 
@@ -37,20 +39,21 @@ class Progress:
     """The best dev score so far; higher is better."""
     since_best: int = 0
     """Evaluations since then."""
-    form_started: bool = False
-    """Whether the codebooks have been set."""
+    task: dict[str, Any] = field(default_factory=dict)
+    """What the task remembers."""
 
 
 def save_checkpoint(
-    directory: Path, *, model: nn.Module, optimizer: Optimizer, random_states: Tensor, progress: Progress, keep: int
+    directory: Path, *, task: Task[Any], optimizer: Optimizer, random_states: Tensor, progress: Progress, keep: int
 ) -> Path:
     """Write the state of a run; `random_states` is (processes, bytes). Older checkpoints beyond `keep` go."""
     path = directory / f"{PREFIX}{progress.step:09d}"
-    weights = {name: value.contiguous() for name, value in model.state_dict().items()}
+    progress.task = task.state()
+    weights = {name: value.contiguous() for name, value in task.tensors().items()}
     with write_directory(path) as temporary:
         try:
             save_file(weights, temporary / "model.safetensors")
-            save_file(_optimizer_tensors(model, optimizer), temporary / "optimizer.safetensors")
+            save_file(_optimizer_tensors(task.network, optimizer), temporary / "optimizer.safetensors")
             save_file({"random_states": random_states.cpu().contiguous()}, temporary / "random.safetensors")
         except SafetensorError as error:  # a full disk is reported so
             raise DataError(f"cannot be written: {error}", path=path) from error
@@ -60,19 +63,20 @@ def save_checkpoint(
     return path
 
 
-def load_checkpoint(path: Path, *, model: nn.Module, optimizer: Optimizer, rank: int, processes: int) -> Progress:
-    """Bring model, optimiser and this process's random state back to where the checkpoint was written."""
+def load_checkpoint(path: Path, *, task: Task[Any], optimizer: Optimizer, rank: int, processes: int) -> Progress:
+    """Bring task, optimiser and this process's random state back to where the checkpoint was written."""
     try:
-        model.load_state_dict(load_file(path / "model.safetensors"))
+        task.load_tensors(load_file(path / "model.safetensors"))
         tensors = load_file(path / "optimizer.safetensors")
         states = load_file(path / "random.safetensors")["random_states"]
         progress = Progress(**json.loads((path / "progress.json").read_text(encoding="utf-8")))
-        _restore_optimizer(model, optimizer, tensors)
+        task.load_state(progress.task)
+        _restore_optimizer(task.network, optimizer, tensors)
     except (OSError, SafetensorError, RuntimeError, ValueError, TypeError, KeyError) as error:
         raise ModelError(f"{path}: not a checkpoint of this model: {error}") from error
     if processes != len(states):
         raise ModelError(f"{path}: written by {len(states)} processes (expected {processes}): resume with as many")
-    set_random_state(states[rank], next(model.parameters()).device)
+    set_random_state(states[rank], next(task.network.parameters()).device)
     return progress
 
 

@@ -15,7 +15,9 @@ from parasketch.console import console
 from parasketch.errors import DataError
 from parasketch.files import write_text
 from parasketch.train.checkpoint import Progress
-from parasketch.train.selection import DevResult
+from parasketch.train.task import DevResult
+
+_TERMS_SHOWN, _HEALTH_SHOWN = 2, 3  # in the progress bar; all are in the file
 
 
 class Journal:
@@ -56,23 +58,22 @@ class Journal:
         self,
         progress: Progress,
         terms: Sequence[Mapping[str, Tensor]],
+        *,
         schedule: Mapping[str, float],
-        perplexity: Sequence[float],
+        health: Mapping[str, float],
         examples: int,
     ) -> None:
-        """Losses, schedules, speed and code perplexities; `examples` is how many triples all processes take a step."""
+        """Terms of the loss, schedules, speed and health; `examples` is how many of them all processes take a step."""
         if not self.enabled:
             return
         now, steps = time.monotonic(), progress.step - self.last_step
         speed = examples * steps / max(1e-9, now - self.last_time)
         self.last_time, self.last_step = now, progress.step
         values = {name: torch.stack([part[name] for part in terms]).mean().item() for name in terms[0]}
-        values |= {f"perplexity_{d + 1}": value for d, value in enumerate(perplexity)}
-        values |= {**schedule, "examples_per_second": speed}
-        self._write("train", progress, values)
-        codes = "/".join(f"{value:.1f}" for value in perplexity)
-        news = f"{speed:.0f} examples/s  nll {values['nll']:.3f}  kl {values['kl']:.2f}  codes {codes}"
+        shown = list(values.items())[:_TERMS_SHOWN] + list(health.items())[:_HEALTH_SHOWN]
+        news = "  ".join([f"{speed:.0f} examples/s", *(f"{name} {value:.2f}" for name, value in shown)])
         self.bar.update(self.task, news=news)
+        self._write("train", progress, {**values, **health, **schedule, "examples_per_second": speed})
 
     def log_dev(self, progress: Progress, result: DevResult | None) -> None:
         """Scores on the dev set, and a few paraphrases to look at."""

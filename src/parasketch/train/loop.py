@@ -1,5 +1,7 @@
 """The training loop, top to bottom. CPU, one GPU and many processes are the same code (Lightning Fabric).
 
+What is trained is a task (task.py); the loop holds what is the same for all.
+
 With a length in steps a run is reproducible bit for bit, also when it is cut and resumed: the batch of step t is a pure
 function of (seed, t), and every random state is in the checkpoint. With a length in minutes the schedules follow
 the clock instead.
@@ -13,11 +15,9 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from parasketch.config import Config, TrainConfig
+from parasketch.config import TrainConfig
 from parasketch.console import console
-from parasketch.data.prepared import Prepared
 from parasketch.errors import ModelError
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.train.batches import Batches
 from parasketch.train.checkpoint import (
     PREFIX,
@@ -28,68 +28,51 @@ from parasketch.train.checkpoint import (
     resumable,
     save_checkpoint,
 )
-from parasketch.train.codebooks import revive_codes, start_codebooks
 from parasketch.train.journal import Journal
 from parasketch.train.machine import fast_machine
-from parasketch.train.objective import objective
-from parasketch.train.optimizer import load_embeddings, make_optimizer, set_learning_rates
-from parasketch.train.schedules import is_quantised, kl_weight, learning_rate_factor, temperature
-from parasketch.train.selection import Evaluate, SaveBest, Selection
+from parasketch.train.optimizer import make_optimizer, set_learning_rates
+from parasketch.train.schedules import learning_rate_factor
+from parasketch.train.selection import Selection
+from parasketch.train.task import Task
 
-REVIVE_EVERY = 50
 LOG_EVERY = 50
+BEST, CHECKPOINTS = "best", "checkpoints"
 
 
-def train(
-    config: Config,
-    prepared: Prepared,
-    run: Path,
-    *,
-    fabric: Fabric,
-    evaluate: Evaluate | None = None,
-    save_best: SaveBest | None = None,
-    resume: bool = False,
-) -> HRQVAE:
-    """Train a model and leave checkpoints and `metrics.jsonl` in `run`; returns the model as it is at the end."""
-    settings, rank, processes = config.train, fabric.global_rank, fabric.world_size
+def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -> None:
+    """Train `task.network`; leaves checkpoints, `metrics.jsonl` and the best model, `best`, in `run`."""
+    settings, rank, processes = task.config.train, fabric.global_rank, fabric.world_size
     torch.manual_seed(settings.seed)  # the same weights on every process ...
-    model = HRQVAE(config.model, mask_id=prepared.tokenizer.mask_id)
-    if settings.embeddings is not None:
-        load_embeddings(model, Path(settings.embeddings))
-    optimizer = make_optimizer(model, settings)
+    model = task.build()
+    optimizer = make_optimizer(task.parameter_groups(), settings)
     network, stepper = cast(tuple[Any, Any], fabric.setup(model, optimizer))
     torch.manual_seed(settings.seed + 1 + rank)  # ... but different noise
-    batches = Batches(prepared, config, rank=rank, processes=processes, device=fabric.device)
-    selection = Selection(settings, evaluate, save_best, fabric=fabric)
-    progress, folder = Progress(), run / "checkpoints"
+    batches = Batches(task.examples(), settings, rank=rank, processes=processes, device=fabric.device)
+    selection = Selection(task, run / BEST, fabric=fabric)
+    progress, folder = Progress(), run / CHECKPOINTS
     if fabric.is_global_zero:
         remove_unfinished(folder / PREFIX)
+        remove_unfinished(run / BEST)
     if resume and (last := resumable(folder)):
-        progress = load_checkpoint(last, model=model, optimizer=optimizer, rank=rank, processes=processes)
+        progress = load_checkpoint(last, task=task, optimizer=optimizer, rank=rank, processes=processes)
         console.print(f"resuming {run} at step {progress.step}")
     clock = Clock(progress, fabric)
 
     with fast_machine(), Journal(run, progress, enabled=fabric.is_global_zero) as journal:
         while (share := share_done(settings, progress)) < 1 and not selection.is_over(progress):
             # Where the schedules stand.
-            heat, rate = temperature(share, settings), learning_rate_factor(share, settings)
-            set_learning_rates(optimizer, rate)
-            schedule = {"temperature": heat, "kl_weight": kl_weight(share, settings), "learning_rate_factor": rate}
-            if not progress.form_started and is_quantised(share, settings):
-                if settings.kmeans_at is not None:
-                    start_codebooks(model, prepared, length=settings.form_length, seed=settings.seed, fabric=fabric)
-                progress.form_started = True
+            set_learning_rates(optimizer, share, settings)
+            schedule = task.schedule(share) | {"learning_rate_factor": learning_rate_factor(share, settings)}
+            task.before_step(share, fabric)
 
             # Forward and backward over the parts of the batch, then one step.
             network.train()
-            parts, terms, forms = batches[progress.step], [], []
+            parts, terms = batches[progress.step], []
             for number, part in enumerate(parts, start=1):
                 with fabric.no_backward_sync(network, enabled=number < len(parts)):
-                    output = network(part, heat, quantise=progress.form_started)
-                    result = objective(output, part, model, settings, share)
-                    fabric.backward(result.loss / len(parts))
-                terms.append(result.terms)
-                forms.append(output.form.detach())
+                    loss = task.loss(network, part, share)
+                    fabric.backward(loss.value / len(parts))
+                terms.append(loss.terms)
             norm = cast(
                 Tensor, fabric.clip_gradients(network, stepper, max_norm=settings.clip, error_if_nonfinite=False)
             )
@@ -97,9 +80,7 @@ def train(
             stepper.step()
             stepper.zero_grad(set_to_none=True)
             progress.step += 1
-            if settings.revive_below and progress.form_started and progress.step % REVIVE_EVERY == 0:
-                seed = settings.seed * 1_000_003 + progress.step
-                revive_codes(model, torch.cat(forms), threshold=settings.revive_below, seed=seed, fabric=fabric)
+            task.after_step(progress.step, fabric)
 
             # Tell, look at dev, save.
             clock.tick()
@@ -107,10 +88,10 @@ def train(
             journal.advance(progress, share)
             looks = selection.is_due(progress, share)
             if looks or progress.step % LOG_EVERY == 0:
-                terms = [part | {"gradient_norm": norm} for part in terms]
-                journal.log_step(progress, terms, schedule, model.quantizer.perplexity(), batches.size)
+                terms = [{**part, "gradient_norm": norm} for part in terms]
+                journal.log_step(progress, terms, schedule=schedule, health=task.health(), examples=batches.size)
             if looks:
-                journal.log_dev(progress, selection.look(model, progress, share))
+                journal.log_dev(progress, selection.look(progress, share))
                 clock.tick()
             if looks or progress.seconds - progress.saved_at >= settings.checkpoint_minutes * 60:
                 progress.saved_at = progress.seconds
@@ -118,14 +99,13 @@ def train(
                 if fabric.is_global_zero:
                     save_checkpoint(
                         folder,
-                        model=model,
+                        task=task,
                         optimizer=optimizer,
                         random_states=states,
                         progress=progress,
                         keep=settings.keep_checkpoints,
                     )
                 fabric.barrier()
-    return model
 
 
 class Clock:

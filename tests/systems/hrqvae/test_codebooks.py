@@ -3,9 +3,9 @@ from lightning_fabric import Fabric
 from tiny import config_for
 
 from parasketch.data.prepared import Prepared
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
-from parasketch.train.codebooks import revive_codes, start_codebooks
+from parasketch.systems.hrqvae.codebooks import revive_codes, start_codebooks
+from parasketch.systems.hrqvae.network import HRQVAE
 
 FABRIC = Fabric(accelerator="cpu", devices=1)
 
@@ -34,14 +34,16 @@ def test_k_means_gives_every_code_something_to_do(language_corpus: Prepared) -> 
     assert left < 0.8 * length
 
 
-def test_the_decoder_reads_the_rescaled_forms_as_before(language_corpus: Prepared) -> None:
+def test_the_decoder_reads_centred_and_rescaled_forms_as_before(language_corpus: Prepared) -> None:
     model = make_model(language_corpus)
-    read = model.decoder.decoder_layers[0].form_value
     with torch.no_grad():
-        before = read(forms(model, language_corpus))
+        before = [layer.read_form(forms(model, language_corpus)) for layer in model.decoder.decoder_layers]
         start_codebooks(model, language_corpus, length=8.0, seed=1, fabric=FABRIC)
-        after = read(forms(model, language_corpus))
-    torch.testing.assert_close(after, before - before.mean(dim=0), rtol=1e-4, atol=1e-5)
+        after = [layer.read_form(forms(model, language_corpus)) for layer in model.decoder.decoder_layers]
+        none = model.decoder.decoder_layers[0].read_form(torch.zeros(1, model.config.form_width))
+    for old, new in zip(before, after, strict=True):
+        torch.testing.assert_close(new, old, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(none[0], before[0].mean(dim=0), rtol=1e-4, atol=1e-5)
 
 
 def test_the_same_seed_gives_the_same_codebooks(language_corpus: Prepared) -> None:

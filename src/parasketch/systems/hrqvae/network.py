@@ -6,23 +6,30 @@
 Source and exemplar go through one encoder in a single pass. `encode`, `start` and `step` are what generation uses.
 """
 
+from typing import ClassVar, Self
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from parasketch.config import ModelConfig
 from parasketch.model.bottlenecks import GaussianMeaning, PooledForm
 from parasketch.model.copying import CopyHead
-from parasketch.model.inputs import Sentences, TrainingBatch
+from parasketch.model.inputs import Sentences
 from parasketch.model.likelihood import token_log_likelihood
 from parasketch.model.outputs import DecodingState, Encoding, TrainingOutput
 from parasketch.model.predictor import SketchPredictor
 from parasketch.model.quantizer import HierarchicalQuantizer
 from parasketch.model.ragged import Layout, pad, select_rows
+from parasketch.model.storage import StoredModel, check_vocabulary
 from parasketch.model.transformer import Decoder, Encoder, LayerConfig, TokenEmbedding
+from parasketch.systems.hrqvae.config import KIND, ModelConfig
+from parasketch.systems.triples import TrainingBatch
+from parasketch.text.tokenizer import Tokenizer
 
 
 class HRQVAE(nn.Module):
+    kind: ClassVar[str] = KIND
+
     def __init__(self, config: ModelConfig, *, mask_id: int) -> None:
         super().__init__()
         self.config, self.mask_id = config, mask_id
@@ -83,6 +90,15 @@ class HRQVAE(nn.Module):
             if config.copy_head
             else None
         )
+
+    @classmethod
+    def load(cls, stored: StoredModel) -> tuple[Self, Tokenizer]:
+        """The network of a model directory, and its tokenizer."""
+        config, tokenizer = stored.read_config(ModelConfig), stored.read_tokenizer()
+        check_vocabulary(stored, tokenizer, config.vocab_size)
+        with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
+            network = cls(config, mask_id=tokenizer.mask_id)
+        return stored.fill(network, newer=(".form_offset",)), tokenizer
 
     def forward(self, batch: TrainingBatch, temperature: float = 1.0, *, quantise: bool = True) -> TrainingOutput:
         """One pass over B triples; the decoder sees the sketch of the form, or the form itself (`quantise=False`)."""

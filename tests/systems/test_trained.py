@@ -9,7 +9,7 @@ import pytest
 
 from parasketch.errors import ModelError, UsageError
 from parasketch.evaluate.run import model_runs
-from parasketch.systems.hrqvae import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
+from parasketch.systems.trained import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
 
 
 @dataclass

@@ -5,10 +5,10 @@ import pytest
 import torch
 from tiny import make_batch, make_model
 
-from parasketch.config import TrainConfig
 from parasketch.model.outputs import TrainingOutput
 from parasketch.model.ragged import Layout
-from parasketch.train.objective import mean_by_sentence, objective
+from parasketch.systems.hrqvae.config import HrqVaeTrainConfig
+from parasketch.systems.hrqvae.objective import mean_by_sentence, objective
 
 
 def test_a_long_sentence_counts_as_much_as_a_short_one() -> None:
@@ -27,16 +27,16 @@ def test_the_terms_by_hand() -> None:
         form=torch.zeros(2, 8),
         form_scores=torch.zeros(2, 3, 4),
     )
-    config = TrainConfig(kl_weight=0.5, kl_start=0.0, kl_end=0.5)
+    config = HrqVaeTrainConfig(kl_weight=0.5, kl_start=0.0, kl_end=0.5)
     result = objective(output, batch, model, config, 0.25)
     assert {name: term.item() for name, term in result.terms.items()} == pytest.approx(
         {"nll": 2, "kl": 2, "sketch_1": math.log(4), "sketch_2": math.log(4), "sketch_3": math.log(4)}
     )
-    assert result.loss.item() == pytest.approx(2 + 0.25 * 2 + math.log(4))
+    assert result.value.item() == pytest.approx(2 + 0.25 * 2 + math.log(4))
 
-    helped = TrainConfig(kl_weight=0.0, uniform_kl_weight=2.0, norm_loss_weight=3.0)
+    helped = HrqVaeTrainConfig(kl_weight=0.0, imbalance_weight=2.0)
+    output.form_scores[:, 0, 3] = -1e9  # three codes of the first level are chosen, all of the others
     result = objective(output, batch, model, helped, 1.0)
-    norm_loss = model.quantizer.norm_loss().item()
-    assert result.terms["uniform_kl"].item() == pytest.approx(0, abs=1e-6)
-    assert result.terms["norm_loss"].item() == pytest.approx(norm_loss)
-    assert result.loss.item() == pytest.approx(2 + math.log(4) + 3 * norm_loss, abs=1e-5)
+    imbalance = math.log(4 / 3) / 3
+    assert result.terms["imbalance"].item() == pytest.approx(imbalance)
+    assert result.value.item() == pytest.approx(2 + math.log(4) + 2 * imbalance)

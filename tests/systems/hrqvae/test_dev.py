@@ -6,9 +6,9 @@ from tiny import config_for
 from parasketch.data.prepared import Prepared
 from parasketch.data.records import EvalItem
 from parasketch.errors import UsageError
-from parasketch.evaluate.dev import DevEvaluator, sample_items
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
+from parasketch.systems.hrqvae.dev import DevEvaluator, sample_items
+from parasketch.systems.hrqvae.network import HRQVAE
 
 
 @pytest.fixture

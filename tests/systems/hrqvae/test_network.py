@@ -8,10 +8,11 @@ import pytest
 import torch
 from tiny import BOS, EOS, MODEL, POST_NORM, make_batch, make_model, make_triples
 
-from parasketch.config import ModelConfig
-from parasketch.model.hrqvae import HRQVAE
-from parasketch.model.inputs import Sentences, TrainingBatch, reorder
+from parasketch.model.inputs import Sentences, reorder
 from parasketch.model.quantizer import HierarchicalQuantizer
+from parasketch.systems.hrqvae.config import ModelConfig
+from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.systems.triples import TrainingBatch
 
 KINDS = pytest.mark.parametrize("config", [MODEL, POST_NORM], ids=["small", "paper"])
 SENTENCES = [[BOS, 5, EOS], [BOS, 6, 7, 8, 9, 10, 11, EOS], [BOS, 4, 12, EOS], [BOS, 5, 6, EOS]]

@@ -17,11 +17,11 @@ from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import SpecialTokens, TokenSearch, output_limits
-from parasketch.model.hrqvae import HRQVAE
 from parasketch.model.inputs import Sentences
 from parasketch.model.outputs import Encoding
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
-from parasketch.train.selection import DevResult
+from parasketch.train.task import DevResult
 
 _SAMPLES = 4
 

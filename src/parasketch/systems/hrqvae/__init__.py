@@ -1,0 +1,1 @@
+"""HRQ-VAE, whole: configuration, network, objective, care of the codebooks, figures on dev."""

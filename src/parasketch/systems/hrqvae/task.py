@@ -1,0 +1,105 @@
+"""HRQ-VAE as something to train: triples, the objective, and the care of its codebooks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from parasketch.data.prepared import Prepared
+from parasketch.data.records import EvalItem
+from parasketch.systems.corpus import CorpusTask
+from parasketch.systems.hrqvae.codebooks import revive_codes, start_codebooks
+from parasketch.systems.hrqvae.config import KIND, HrqVaeConfig, HrqVaeTrainConfig
+from parasketch.systems.hrqvae.dev import DevEvaluator, sample_items
+from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.systems.hrqvae.objective import objective
+from parasketch.systems.hrqvae.schedules import is_quantised, temperature
+from parasketch.systems.settings import kl_weight
+from parasketch.systems.triples import TrainingBatch, TripleExamples
+from parasketch.train.task import DevResult, Loss, ParameterGroup
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+REVIVE_EVERY = 50
+_PREDICTOR = "predictor.mlps."
+
+
+class HrqVaeTask(CorpusTask[TrainingBatch]):
+    """The form is continuous at first; then k-means sets the codebooks, and codes that nobody chooses move."""
+
+    kind = KIND
+    config_type = HrqVaeConfig
+    config: HrqVaeConfig
+    network: HRQVAE
+
+    def __init__(self, config: HrqVaeConfig, prepared: Prepared, dev: Sequence[EvalItem] = ()) -> None:
+        super().__init__(config, prepared, dev)
+        self._form_started = False  # whether the codebooks have been set
+        self._forms: list[Tensor] = []  # of the step's batch, (B, form_width) each
+
+    def make_network(self) -> HRQVAE:
+        return HRQVAE(self.config.model, mask_id=self.tokenizer.mask_id)
+
+    def examples(self) -> TripleExamples:
+        return TripleExamples(self.prepared, self.config.data, seed=self.config.train.seed)
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        return parameter_groups(self.network, self.config.train)
+
+    def before_step(self, share: float, fabric: "Fabric") -> None:
+        settings = self.config.train
+        if self._form_started or not is_quantised(share, settings):
+            return
+        if settings.kmeans_at is not None:
+            start_codebooks(self.network, self.prepared, length=settings.form_length, seed=settings.seed, fabric=fabric)
+        self._form_started = True
+
+    def loss(self, forward: Callable[..., Any], batch: TrainingBatch, share: float) -> Loss:
+        output = forward(batch, temperature(share, self.config.train), quantise=self._form_started)
+        self._forms.append(output.form.detach())
+        return objective(output, batch, self.network, self.config.train, share)
+
+    def after_step(self, step: int, fabric: "Fabric") -> None:
+        forms, self._forms = self._forms, []
+        settings = self.config.train
+        if settings.revive_below and self._form_started and step % REVIVE_EVERY == 0:
+            seed = settings.seed * 1_000_003 + step
+            revive_codes(self.network, torch.cat(forms), threshold=settings.revive_below, seed=seed, fabric=fabric)
+
+    def schedule(self, share: float) -> dict[str, float]:
+        settings = self.config.train
+        return {"temperature": temperature(share, settings), "kl_weight": kl_weight(share, settings)}
+
+    def health(self) -> dict[str, float]:
+        return {f"perplexity_{d + 1}": value for d, value in enumerate(self.network.quantizer.perplexity())}
+
+    def evaluate(self) -> DevResult | None:
+        return self._evaluator(self.network) if self.dev else None
+
+    @cached_property
+    def _evaluator(self) -> DevEvaluator:
+        settings = self.config.train
+        items = sample_items(self.dev, settings.evaluation_items)
+        return DevEvaluator(
+            items, self.tokenizer, max_length=self.config.model.max_length, select_by=settings.select_by
+        )
+
+    def state(self) -> dict[str, Any]:
+        return {"form_started": self._form_started}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self._form_started = bool(state["form_started"])
+
+
+def parameter_groups(network: HRQVAE, config: HrqVaeTrainConfig) -> list[ParameterGroup]:
+    """A group of its own for the predictor's MLPs, as in the paper."""
+    trained = [(name, value) for name, value in network.named_parameters() if value.requires_grad]
+    main = [value for name, value in trained if not name.startswith(_PREDICTOR)]
+    mlps = [value for name, value in trained if name.startswith(_PREDICTOR)]
+    return [
+        ParameterGroup(parameters=main, learning_rate=config.learning_rate, betas=config.betas),
+        ParameterGroup(parameters=mlps, learning_rate=config.predictor_learning_rate, betas=config.predictor_betas),
+    ]

@@ -1,0 +1,82 @@
+"""The systems that are trained, by the `kind` that their model directories and the command line know them by.
+
+Every entry is one line of names: nothing of a system is imported before it is wanted, so that generation loads
+no training code, and training no other system.
+"""
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parasketch.errors import ModelError, UsageError
+from parasketch.model.storage import CONFIG, FIRST_KIND, Sections, open_model, read_config
+from parasketch.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from parasketch.train.task import Task
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where the parts of a system are, as `module:class`."""
+
+    description: str
+    network: str
+    """A class with `load(stored: StoredModel) -> (network, tokenizer)`."""
+    task: str
+    """A `parasketch.train.task.Task`."""
+    engine: str
+    """A module with `load_engine(directory, device, semantic)`, which gives a `parasketch.generate.engine.Engine`."""
+
+
+KINDS: dict[str, Kind] = {
+    "hrqvae": Kind(
+        "HRQ-VAE: the meaning of each token, and a form that is quantised to a path of codes, coarse to fine",
+        "parasketch.systems.hrqvae.network:HRQVAE",
+        "parasketch.systems.hrqvae.task:HrqVaeTask",
+        "parasketch.generate.hrqvae",
+    ),
+}
+
+
+def task_class(kind: str) -> "type[Task[Any]]":
+    """The task that trains this kind."""
+    if kind not in KINDS:
+        raise UsageError(f"{kind}: no system of that name can be trained (expected one of {', '.join(KINDS)})")
+    found: type[Task[Any]] = _import(KINDS[kind].task)
+    return found
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """What a model directory holds."""
+
+    kind: str
+    model: Any
+    """The network: in evaluation mode, on the CPU, in full precision."""
+    tokenizer: Tokenizer
+    sections: Sections
+    """The sections of config.json but `format`, `kind` and `model`, such as `generate` and `data`."""
+
+
+def load_model(directory: Path | str) -> LoadedModel:
+    """Read a model directory of any kind; one that is missing, damaged or of an unknown kind is a ModelError."""
+    kind, stored = kind_of(directory), open_model(directory)
+    network, tokenizer = _import(kind.network).load(stored)
+    return LoadedModel(stored.kind, network, tokenizer, stored.sections)
+
+
+def kind_of(directory: Path | str) -> Kind:
+    """The kind of a model directory, by its config.json alone; one that is none, or unknown, is a ModelError."""
+    path = Path(directory)
+    name = read_config(path).get("kind", FIRST_KIND) if (path / CONFIG).is_file() else open_model(path).kind
+    if not isinstance(name, str) or name not in KINDS:
+        known = ", ".join(KINDS)
+        raise ModelError(f"{path / CONFIG}: a model of the kind {name!r} is not known here (known: {known})")
+    return KINDS[name]
+
+
+def _import(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
