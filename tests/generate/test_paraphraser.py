@@ -252,7 +252,7 @@ def test_settings_of_a_model_that_cannot_be(paraphraser: Paraphraser, tmp_path: 
     path = tmp_path / "model" / "config.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "generate": {"beam": 0}}))
-    with pytest.raises(ModelError, match=r"generate\.beam: expected at least 1"):
+    with pytest.raises(ModelError, match=r"generate\.beam: expected 1 to 256"):
         Paraphraser.from_pretrained(str(tmp_path / "model"))
 
 
@@ -349,7 +349,7 @@ def test_sentences_are_paraphrased_one_by_one_and_put_together(paraphraser: Para
         assert one.faithfulness == min(each[rank].faithfulness or 0 for each in apart)
     texts = [text, "how heavy is it?"]
     both = paraphraser(texts, sketch=[(1,), (2,)], split=True)
-    assert both[1] == paraphraser(texts[1], sketch=(2,))
+    assert [each.text for each in both[1]] == [each.text for each in paraphraser(texts[1], sketch=(2,))]
     assert both[0][0].text == " {}\n\n{}  {} ".format(*(each[0].text for each in paraphraser(parts, sketch=(1,))))
 
 
