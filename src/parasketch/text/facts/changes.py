@@ -83,7 +83,10 @@ def compare(source: Facts, output: Facts) -> Changes:
         lost.append(f"negation ({no_more})")
     if new:
         added.append(f"negation ({new})")
-    made_up_for = len(source.negation.cues) % 2 != len(output.negation.cues) % 2
+    made_up_for = (
+        len(source.negation.cues) % 2 != len(output.negation.cues) % 2
+        or source.negation.either_way != output.negation.either_way
+    )
     lost += [
         f"{exchange.before} → {exchange.after}"
         for exchange in exchanged

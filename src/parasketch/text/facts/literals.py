@@ -1,6 +1,7 @@
 """What has to be kept to the letter: addresses, file names, tags, code, versions, quoted phrases."""
 
 import re
+from bisect import bisect_left
 from typing import NamedTuple
 
 from parasketch.text.facts.words import Token
@@ -13,22 +14,23 @@ _FILES = (
 _LITERAL = re.compile(
     r"https?://\S*[\w/]"
     r"|\bwww\.\S*[\w/]"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    rf"|\b[\w-]+(?:\.[\w-]+)*\.(?:{_DOMAINS})\b(?:/\S*[\w/])?"
-    rf"|\b[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})\b"
+    r"|(?<![\w.+-])[\w.+-]{1,99}@[\w-]+(?:\.[\w-]+)+"
+    rf"|(?<![\w.-])[\w-]{{1,99}}(?:\.[\w-]{{1,99}}){{0,9}}\.(?:{_DOMAINS})\b(?:/\S*[\w/])?"
+    rf"|(?<![\w.-])[\w-]{{1,99}}(?:\.[\w-]{{1,99}}){{0,9}}\.(?:{_FILES})\b"
     r"|(?<!\S)(?:~|\.{1,2})?/\w[\w./-]*\w"
     r"|(?<!\S)[A-Z]:\\\S*\w"
     r"|(?<![\w&])#\w*[^\W\d]\w*"
     r"|(?<![\w.])@\w+"
     r"|(?<!\S)--\w[\w-]*|(?<!\S)-[A-Za-z]\b"
     r"|\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+){2,}\b"
-    r"|\b[\w.]*\w\(\w*\)"
+    r"|(?<![\w.])[\w.]{0,99}\w\(\w*\)"
     r"|\b\w+(?:_\w+)+\b|\b\w+::\w+"
     r"|`[^`\n]+`"
 )
 _MAY_HAVE = re.compile(r"[@#/\\_`:]|\w\.\w|--|\w\(\w*\)|\bv\d| -[A-Za-z]\b")
-_QUOTED = re.compile(
-    r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|(?<!\w)'([^'\n]+(?:'\w[^'\n]*)*)'(?!\w)|‘([^’\n]+)’(?!\w)"
+_QUOTED = re.compile(  # bounded, so that a text full of marks costs no more than another
+    r"\"([^\"\n]{1,99})\"|“([^”\n]{1,99})”|«([^»\n]{1,99})»|(?<!\w)'([^'\n]{1,99}(?:'\w[^'\n]{0,99}){0,3})'(?!\w)"
+    r"|‘([^’\n]{1,99})’(?!\w)"
 )
 _MARK = re.compile(r"[\"“«‘]|(?<!\w)'")
 _SPEECH = re.compile(r"[.?!…]\W*$|,\s*$")
@@ -61,7 +63,8 @@ def find_quoted(text: str, tokens: list[Token]) -> list[Literal]:
         start, end = match.span(match.lastindex or 0)
         if _SPEECH.search(text, start, end):
             continue
-        words = [token.key for token in tokens if start <= token.start < end and token.key[0].isalnum()]
+        first, last = (bisect_left(tokens, place, key=lambda token: token.start) for place in (start, end))
+        words = [token.key for token in tokens[first:last] if token.key[0].isalnum()]
         if 0 < len(words) <= _MOST_WORDS:
             found.append(Literal(f" {' '.join(words)} ", True, start, end))
     return found

@@ -23,16 +23,17 @@ _TAG = re.compile(
 )
 _IDIOMS = re.compile(
     r"\b(?:not (?:only|just|merely|simply|solely|to mention)|last but not least|(?:whether )?or not|if not"
-    r"|no (?:matter|doubt|wonder|problem|sooner|thanks|thank you|less than|more than|later than|fewer than)"
-    r"|not (?:more|less|later|fewer) than|not a few|nothing (?:(?:\w+ ){0,3}but|less than|short of)|none other than"
+    r"|no (?:matter|doubt|wonder|problem|sooner|thanks|thank you)"
+    r"|not a few|nothing (?:(?:\w+ ){0,3}but|less than|short of)|none other than"
     r"|without (?:a )?(?:doubt|fail|question)|never ?mind|why not|like it or not|as likely as not|more often than not"
     r"|(?:can't|cannot|can not|couldn't|could not) (?:help (?:but|it|\w+ing|\w+sel(?:f|ves))|wait|but|agree more)"
-    r"|(?:don't|do not|doesn't) (?:hesitate|worry|forget|mind)|no\.? ?\d+)\b"
+    r"|(?:don't|do not) hesitate|no\.? ?\d+)\b"
 )
 _EITHER_WAY = re.compile(
     rf"(?:^|[.!?;,:\"“]\s*|\b(?:and|but|so|or|well|then)\s+)(?:(?:{_VERB})n't|(?:{_VERB})\s+(?:{_PERSON})\s+not)\b"
     r"(?=[^.!]*\?)"
     r"|\bwhy (?:don't|do not|can't) (?:we|you|i)\b"
+    r"|(?:^|[.!?,;]\s*|please )(?:don't|do not) (?=(?:worry|forget|mind)\b)"
 )
 _CUE = re.compile(
     r"\b(?:not|never|no|none|nobody|nothing|nowhere|neither|nor|without|hardly|scarcely|barely|cannot|nope"
@@ -41,15 +42,16 @@ _CUE = re.compile(
 )
 _BEGINNING = 4  # letters, so that "opposed" and "oppose", "stop" and "stopped" are one
 _ONLY = "only"
+_BOUNDS = re.compile(r"\b(?:at most|at least|too(?= \w+ (?:for \w+ )?to\b)|up to|or (?:more|less|fewer|later))\b")
 _EXCEPTION = re.compile(r"\b(?:other than|except|but|until|till|unless|else|besides|apart from|before)\b")
 _APART = re.compile(r"(?<=n) (?='t\b)")  # "don 't"
 
 _DENYING = re.compile(
     r"refus\w*|den(?:y|ies|ied|ying|ial)|lack\w*|fail\w*|avoid\w*|stop\w*|prevent\w*|forb[ia]d\w*|ban(?:s|ned)?"
     r"|prohibit\w*|forg[eo]t\w*|ignor\w*|miss(?:es|ed|ing)?|doubt\w*|impossib\w*|except|rather|instead|hat(?:e|es|ed|ing)"
-    r"|rare|rarely|only|seldom|few|little|unless|away|false|wrong|against|empty|absen\w*|reject\w*|neglect\w*|omit\w*"
-    r"|skip\w*|quit\w*|ceas\w*|exclud\w*|beyond|scarce|devoid|non|zero|alone|silen\w*|strangers?|unable|clueless|bereft"
-    r"|resist\w*|abstain\w*|refrain\w*|oppos\w*|object\w*|declin\w*|drop\w*|los(?:e|es|t|ing)|minus|nay|ungodly|pity|too"
+    r"|rare|rarely|only|seldom|few|unless|false|wrong|against|empty|absen\w*|reject\w*|neglect\w*|omit\w*"
+    r"|skip\w*|quit\w*|ceas\w*|exclud\w*|beyond|scarce|devoid|non|zero|silen\w*|strangers?|unable|clueless|bereft"
+    r"|resist\w*|abstain\w*|refrain\w*|oppos\w*|declin\w*|minus"
 )
 _AFFIXED = re.compile(r"(?:un|in|im|il|ir|dis|non|mis)(\w{3,})|(\w{3,})less")
 _NOT_AFFIXED = re.compile(
@@ -66,7 +68,7 @@ class Negation(NamedTuple):
     cues: tuple[str, ...]
     """What negates, as it is written."""
     either_way: bool
-    """Whether it has a negation that changes little: in a negative question, in a suggestion."""
+    """Whether it has a negation that changes little: in a negative question, a suggestion, "don't forget"."""
     denying: frozenset[str]
     """Beginnings of words that can stand for a negation."""
     exception: bool = False
@@ -83,23 +85,33 @@ def _denies(key: str) -> bool:
 
 def find_negation(lower: str, keys: frozenset[str]) -> Negation:
     """What negates a plain text in lower case with these folded words."""
-    denying = frozenset(key[:_BEGINNING] for key in keys if _denies(key))
+    denying = frozenset([key[:_BEGINNING] for key in keys if _denies(key)] + _BOUNDS.findall(lower))
     lower = _APART.sub("", lower)
     if _CUE.search(lower) is None:
         return Negation((), False, denying)
     rest = _TAG.sub("", _IDIOMS.sub(" ", lower))
     rest, either_way = _EITHER_WAY.subn(" ", rest)
     cues = tuple(match[0] for match in _CUE.finditer(rest))
+    if len(cues) > 1:
+        cues = tuple(cue for cue in cues if cue != "nor")  # goes on with the negation before it
     return Negation(cues, bool(either_way), denying, exception=_EXCEPTION.search(rest) is not None)
 
 
 def changed_negation(source: Negation, output: Negation, exchanged: list[Exchange]) -> tuple[str, str]:
-    """(the negation that was lost, the one that was added), empty strings if none was."""
-    if bool(source.cues) == bool(output.cues) or source.either_way or output.either_way:
+    """(the negation that was lost, the one that was added), empty strings if none was.
+
+    It was if only one text is negated; or if both are, but one of them once more, with nothing to explain it.
+    """
+    one, other = len(source.cues), len(output.cues)
+    both = one > 0 and other > 0
+    if source.either_way or output.either_way or (one % 2 == other % 2 if both else one == other):
         return "", ""
     if any(exchange.opposite for exchange in exchanged):
         return "", ""
-    with_it, without = (source, output) if source.cues else (output, source)
-    if without.denying - with_it.denying - (frozenset() if with_it.exception else {_ONLY}):
+    more, fewer = (source, output) if one > other else (output, source)
+    if fewer.denying - more.denying - (frozenset() if more.exception else {_ONLY}):
         return "", ""
-    return (source.cues[0], "") if source.cues else ("", output.cues[0])
+    if both and (more.denying != fewer.denying or "neither" in source.cues + output.cues):
+        return "", ""
+    surplus = next((cue for cue in more.cues if cue not in fewer.cues), more.cues[0])
+    return (surplus, "") if more is source else ("", surplus)

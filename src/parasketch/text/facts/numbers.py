@@ -47,4 +47,4 @@ def missing_numbers(source: tuple[Number, ...], output: tuple[Number, ...]) -> l
 
 
 def _equal(one: float, other: float) -> bool:
-    return abs(one - other) <= 1e-6 * max(1.0, abs(one), abs(other))
+    return one == other or abs(one - other) <= 1e-6 * max(1.0, abs(one), abs(other))

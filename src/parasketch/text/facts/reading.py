@@ -96,8 +96,8 @@ class _Reader:
         time = _TIME.match(text)
         if time and (":" in text or self._key(0) in TIMES_OF_DAY):
             self._add_time(first, int(time[1]), int(time[2]))
-        elif self._is_hour() and text.isdecimal() and int(text) <= 24:
-            self._full_hour(first, int(text))
+        elif self._is_hour() and text.isdecimal() and len(text) <= 2:
+            self._full_hour(first, int(text) % 24)
         else:
             for part in text.split(":"):
                 self._figure(first, part)
@@ -163,7 +163,7 @@ class _Reader:
     def _past_the_hour(self, first: int) -> bool:
         """Half past four, a quarter to nine."""
         part, relation, of = self._key(0), self._key(1), self._key(2)
-        hour = SMALL.get(of) or (int(of) if of.isdecimal() else 0)
+        hour = SMALL.get(of) or (int(of) if of.isdecimal() and len(of) <= 2 else 0)
         if relation not in ("past", "to", "after", "till") or not 1 <= hour <= _LAST_HOUR:
             return False
         self.place += 3
