@@ -1,10 +1,10 @@
 """Decoding over the shared cache of a source gives what reading the whole row at once gives."""
 
 import torch
+from tiny_language_model import tiny_network
 
 from parasketch.systems.sketchlm.decoding import Decoding, Sampling
 from parasketch.systems.sketchlm.network import END, START, Example
-from tests.systems.sketchlm.tiny_language_model import tiny_network
 
 SOURCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17]]
 
@@ -23,7 +23,7 @@ def test_states_of_a_grid_equal_those_of_whole_rows() -> None:
         whole = _whole_row(network, [START, *source, network.ids.sketch])
         torch.testing.assert_close(first[number], whole[-1])
     grid = grid.choose(torch.zeros(3, 2, dtype=torch.long))
-    steps = torch.randint(0, 60, (5, 3, 2), generator=torch.Generator().manual_seed(1))
+    steps = torch.randint(0, 300, (5, 3, 2), generator=torch.Generator().manual_seed(1))
     for ids in steps:
         states = decoding.advance(grid, ids)
     for number, source in enumerate(SOURCES):
@@ -94,7 +94,7 @@ def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
 def test_merging_adapters_changes_nothing() -> None:
     network = tiny_network()
     row = Example(SOURCES[0], [20, 21], (1, 2, 3), 2).ids(network.ids)
-    assert row == [START, 5, 6, 7, 8, 60, 62, 68, 75, 20, 21, END]
+    assert row == [START, 5, 6, 7, 8, 300, 302, 308, 315, 20, 21, END]
     before = _whole_row(network, row)
     network.language_model.merge()
     torch.testing.assert_close(_whole_row(network, row), before, atol=1e-5, rtol=1e-4)

@@ -28,8 +28,10 @@ class SearchSettings:
     """How many of the likeliest sketches are tried."""
     forks: int = 12
     """Sentences that fork off those of the round before."""
-    rounds: int = 2
+    rounds: int = 3
     """How often sentences fork."""
+    novelty: float = 1.0
+    """What a word that the source does not have may cost more in log-probability than one that it has."""
     samples: int = 6
     """Sentences sampled without a sketch."""
     temperature: float = 0.7
@@ -47,6 +49,8 @@ class Candidate:
     """Empty where it was said without one."""
     log_prob: float
     """Mean of its tokens and its end, given source and sketch."""
+    least_log_prob: float
+    """Of the least likely of them."""
     sketch_log_prob: float
     """Of the sketch given the source; 0 without one."""
 
@@ -101,7 +105,8 @@ class CandidateSearch:
         ]
         self._say(grid, _even(rows), found, most)
         for _ in range(settings.rounds):
-            self._say(grid, _even([_forks(each, settings.forks) for each in found]), found, most)
+            forks = [_forks(each, set(source), settings) for each, source in zip(found, sources, strict=True)]
+            self._say(grid, _even(forks), found, most)
         if settings.samples and not any(each.prefix for each in wanted):
             free = [[_Row((), 0.0)] * settings.samples for _ in wanted]
             seeds = [_seed_of(each.text, seed) for each in wanted]
@@ -130,7 +135,7 @@ class CandidateSearch:
                 continue
             mean = sum(row.log_probs) / len(row.log_probs)
             if text not in best or mean > best[text].log_prob:
-                best[text] = Candidate(text, asked.sketch, mean, asked.sketch_log_prob)
+                best[text] = Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob)
         return list(best.values())
 
 
@@ -140,8 +145,8 @@ def _even(rows: list[list[_Row]]) -> list[list[_Row]]:
     return [each + each[-1:] * (longest - len(each)) for each in rows]
 
 
-def _forks(found: _Found, count: int) -> list[_Row]:
-    """The `count` likeliest beginnings that depart from what was said at one further place.
+def _forks(found: _Found, source: set[int], settings: SearchSettings) -> list[_Row]:
+    """The likeliest beginnings that depart from what was said at one further place, new words first.
 
     The likelihood of a fork is that of its beginning with what follows it in the sentence it departs from: what a
     fork costs is how much less likely its token is than the one that was chosen.
@@ -154,12 +159,12 @@ def _forks(found: _Found, count: int) -> list[_Row]:
             for token, chance in zip(row.choices[place], row.choice_log_probs[place], strict=True):
                 beginning = (*row.tokens[:place], token)
                 key = (asked.sketch, beginning)
-                if place < len(row.tokens) and token == row.tokens[place] or token == END or key in found.tried:
+                if (place < len(row.tokens) and token == row.tokens[place]) or token == END or key in found.tried:
                     continue
-                cost = total - row.log_probs[place] + chance
+                cost = total - row.log_probs[place] + chance + settings.novelty * (token not in source)
                 if key not in costs or cost > costs[key][0]:
                     costs[key] = cost, _Row(asked.sketch, asked.sketch_log_prob, beginning)
-    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[:count]
+    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[: settings.forks]
     found.tried.update(key for key, _ in chosen)
     return [row for _, (_, row) in chosen] or [found.rows[0][0]]
 

@@ -1,20 +1,23 @@
 """Which candidates are shown: judged by a verifier, by facts and by the model, then chosen one by one.
 
-A candidate is acceptable if the verifier says that it means the same, no fact was lost or added, and its wording really
-differs from the input's. Those come first; among them, and among the rest when there are too few, a weighted sum
-decides, less a penalty for overlap with what was chosen before.
+A candidate is acceptable if no fact was lost or added, the source can be recovered from it, the verifier does not doubt
+it, and its wording really differs from the input's. Those come first; among them, and among the rest when there are
+too few, a weighted sum decides, less a penalty for overlap with what was chosen before.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.wording import Overlaps, likeness
+from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.candidates import Candidate
+from parasketch.systems.sketchlm.likelihood import token_log_probs
+from parasketch.systems.sketchlm.network import SketchLM
 from parasketch.text.facts import Changes, compare, facts_of
 from parasketch.verify import Verifier
 
@@ -26,24 +29,34 @@ REPEAT = "repeats an earlier paraphrase: there were no more different ones"
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceSettings:
-    """Weights of the choice, and what is acceptable at all."""
+    """Weights of the choice, fitted to the grades of blind readers, and what is acceptable at all."""
 
     likelihood: float = 1.0
-    """Of the mean log-probability of a token."""
-    verified: float = 0.6
+    """Of the mean log-probability of a token given the source."""
+    surprise: float = 0.1
+    """Of the log-probability of the least likely token: a word that came from nowhere."""
+    recovery: float = 1.0
+    """Of the mean log-probability of the source's tokens given the candidate: what was left out cannot be recovered."""
+    missing: float = 0.1
+    """Of the least likely one of them."""
+    verified: float = 0.3
     """Of the verifier's log-odds, which count up to 4 either way."""
-    difference: float = 3.0
+    difference: float = 2.0
     """Of the share of the wording that changed, up to `enough`."""
-    enough: float = 0.7
+    enough: float = 0.6
     length: float = 1.0
     """Against a much longer or shorter output: of the absolute log-ratio of words."""
     likeness: float = 4.0
     """Of the likeness to an exemplar, where one is given."""
-    diversity: float = 2.0
+    diversity: float = 1.0
     """Against overlap with outputs chosen before."""
-    least_verified: float = 0.5
+    finalists: int = 16
+    """Candidates that are judged by what is costly, too."""
+    least_verified: float = 0.3
     """The verifier's probability that an acceptable output needs."""
-    least_difference: float = 0.25
+    least_score: float = -10.0
+    """The score that an acceptable output needs."""
+    least_difference: float = 0.2
     """The share of the wording that must have changed."""
 
 
@@ -52,40 +65,50 @@ class Judged:
     """A candidate with what is known about it."""
 
     candidate: Candidate
-    verified: float
     changes: Changes
     difference: float
+    verified: float
+    features: dict[str, float]
+    """What the score is made of, by the names of the weights."""
     score: float
 
     def problems(self, settings: ChoiceSettings) -> tuple[str, ...]:
         """Why it is not acceptable; empty if it is."""
-        found = []
-        if self.verified < settings.least_verified or self.changes:
-            found.append(NOT_FAITHFUL)
-        if self.difference < settings.least_difference:
-            found.append(TOO_CLOSE)
-        return tuple(found)
+        unfaithful = self.changes or self.verified < settings.least_verified or self.score < settings.least_score
+        too_close = self.difference < settings.least_difference
+        return ((NOT_FAITHFUL,) if unfaithful else ()) + ((TOO_CLOSE,) if too_close else ())
 
 
 class Judge:
     """Judges the candidates of a source and chooses among them."""
 
-    def __init__(self, verifier: Verifier, settings: ChoiceSettings) -> None:
-        self._verifier, self._settings = verifier, settings
+    def __init__(
+        self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifier, settings: ChoiceSettings
+    ) -> None:
+        self._network, self._tokenizer, self._verifier, self._settings = network, tokenizer, verifier, settings
 
     def judge(self, source: str, candidates: Sequence[Candidate], exemplar: str | None = None) -> list[Judged]:
-        """All candidates with their scores."""
+        """The candidates that are worth it, by what is quickly seen, with all their features."""
         if not candidates:
             return []
         texts = [candidate.text for candidate in candidates]
-        verified = self._verifier([(source, text) for text in texts])
         facts = facts_of(source)
-        overlaps = Overlaps.among([source, *texts]).f1()[0, 1:]
+        differences = 1 - Overlaps.among([source, *texts]).f1()[0, 1:]
         alike = np.zeros(len(texts)) if exemplar is None else likeness(exemplar, texts)
-        return [
-            self._judged(source, *parts, compare(facts, facts_of(parts[0].text)))
-            for parts in zip(candidates, verified, 1 - overlaps, alike, strict=True)
+        changes = [compare(facts, facts_of(text)) for text in texts]
+        quick = [
+            self._quick_features(source, candidate, float(difference), float(like))
+            for candidate, difference, like in zip(candidates, differences, alike, strict=True)
         ]
+        scores = [self._score(features) - 100.0 * bool(each) for features, each in zip(quick, changes, strict=True)]
+        finalists = sorted(range(len(texts)), key=lambda place: -scores[place])[: self._settings.finalists]
+        costly, verified = self._costly_features(source, [texts[place] for place in finalists])
+        judged = []
+        for place, more, sure in zip(finalists, costly, verified, strict=True):
+            features = quick[place] | more
+            difference = float(differences[place])
+            judged.append(Judged(candidates[place], changes[place], difference, sure, features, self._score(features)))
+        return judged
 
     def choose(self, source: str, judged: Sequence[Judged], n: int, warnings: tuple[str, ...] = ()) -> list[Paraphrase]:
         """Exactly n paraphrases, best first, marked where they are not acceptable."""
@@ -104,20 +127,30 @@ class Judge:
             results = [_input_itself(source, warnings)]
         return results + [_repeat(results[place % len(results)]) for place in range(n - len(results))]
 
-    def _judged(
-        self, source: str, candidate: Candidate, verified: float, difference: float, alike: float, changes: Changes
-    ) -> Judged:
-        settings = self._settings
-        odds = math.log(max(verified, 1e-6) / max(1 - verified, 1e-6))
-        ratio = math.log(len(candidate.text.split()) / max(len(source.split()), 1))
-        score = (
-            settings.likelihood * candidate.log_prob
-            + settings.verified * min(max(odds, -4.0), 4.0)
-            + settings.difference * min(difference, settings.enough)
-            - settings.length * abs(ratio)
-            + settings.likeness * alike
-        )
-        return Judged(candidate, verified, changes, float(difference), float(score))
+    def _quick_features(self, source: str, candidate: Candidate, difference: float, alike: float) -> dict[str, float]:
+        return {
+            "likelihood": candidate.log_prob,
+            "surprise": candidate.least_log_prob,
+            "difference": min(difference, self._settings.enough),
+            "length": -abs(math.log(len(candidate.text.split()) / max(len(source.split()), 1))),
+            "likeness": alike,
+        }
+
+    def _costly_features(self, source: str, texts: Sequence[str]) -> tuple[list[dict[str, float]], list[float]]:
+        """What takes a pass of a network for each text; and the verifier's probabilities."""
+        [own] = self._tokenizer.encode_batch([source])
+        back = token_log_probs(self._network, [(ids, own) for ids in self._tokenizer.encode_batch(texts)])
+        verified = self._verifier([(source, text) for text in texts])
+        odds = [math.log(max(sure, 1e-6) / max(1 - sure, 1e-6)) for sure in verified]
+        features = [
+            {"recovery": sum(chances) / len(chances), "missing": min(chances), "verified": min(max(odd, -4.0), 4.0)}
+            for chances, odd in zip(back, odds, strict=True)
+        ]
+        return features, verified
+
+    def _score(self, features: dict[str, float]) -> float:
+        weights: dict[str, float] = vars(self._settings)
+        return sum(weights[name] * value for name, value in features.items())
 
     def _paraphrase(self, judged: Judged, warnings: tuple[str, ...]) -> Paraphrase:
         problems = judged.problems(self._settings)
@@ -140,13 +173,4 @@ def _input_itself(source: str, warnings: tuple[str, ...]) -> Paraphrase:
 
 
 def _repeat(paraphrase: Paraphrase) -> Paraphrase:
-    return Paraphrase(
-        text=paraphrase.text,
-        sketch=paraphrase.sketch,
-        score=paraphrase.score,
-        difference=paraphrase.difference,
-        faithfulness=paraphrase.faithfulness,
-        lost=paraphrase.lost,
-        accepted=False,
-        warnings=(*paraphrase.warnings, REPEAT),
-    )
+    return replace(paraphrase, accepted=False, warnings=(*paraphrase.warnings, REPEAT))

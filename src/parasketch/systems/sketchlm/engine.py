@@ -47,7 +47,7 @@ class SketchLMEngine:
     ) -> None:
         self._network, self._tokenizer, self._settings, self._path = network, tokenizer, settings, path
         network.language_model.merge()
-        self._judge = Judge(verifier, settings.choice)
+        self._judge = Judge(network, tokenizer, verifier, settings.choice)
 
     @property
     def depth(self) -> int:
@@ -70,7 +70,7 @@ class SketchLMEngine:
     def batch_size(self, options: Options, largest: int) -> int:
         """How many texts go well together."""
         search = self._search_settings(options)
-        return max(1, min(largest, _MOST_ROWS // (2 * search.sketches + search.free_rows)))
+        return max(1, min(largest, _MOST_ROWS // max(search.sketches + 1, search.forks, search.samples)))
 
     def paraphrase(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """Exactly n paraphrases of each text, best first."""
@@ -112,7 +112,7 @@ class SketchLMEngine:
 def _likeliest(request: Request, candidates: Sequence[Candidate], n: int) -> list[Paraphrase]:
     """The sentences of the likeliest sketches, unjudged."""
     best = sorted((each for each in candidates if each.sketch), key=lambda each: -each.sketch_log_prob)[:n]
-    best = best or list(candidates[:1]) or [Candidate(request.text.text, (), 0.0, 0.0)]
+    best = best or list(candidates[:1]) or [Candidate(request.text.text, (), 0.0, 0.0, 0.0)]
     return [
         Paraphrase(
             text=each.text,

@@ -1,0 +1,129 @@
+"""The language-model kind is trained, cut, resumed, saved and loaded like every other."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from tiny_language_model import PAIRS, SHAPE, write_pairs
+
+from parasketch.data.records import EvalItem
+from parasketch.errors import DataError, ModelError, UsageError
+from parasketch.model.storage import open_model
+from parasketch.systems.kinds import load_model
+from parasketch.systems.sketchlm.config import SketchLMConfig, SketchLMShape, SketchLMTrainConfig
+from parasketch.systems.sketchlm.examples import Pair, PairExamples, read_pairs
+from parasketch.systems.sketchlm.network import SketchIds, SketchLM
+from parasketch.systems.sketchlm.task import SketchLMTask
+from parasketch.train.loop import train
+from parasketch.train.task import Sources
+
+CONFIG = SketchLMConfig(
+    model=SketchLMShape(base=SHAPE, rank=4, form_width=4, levels=2, codes=4),
+    train=SketchLMTrainConfig(steps=12, batch_size=8, learning_rate=1e-2, evaluations=2, checkpoint_minutes=0.0),
+)
+ITEMS = [EvalItem(source, (target,)) for source, target in PAIRS[:6]]
+
+
+def make_task(config: SketchLMConfig = CONFIG) -> SketchLMTask:
+    return SketchLMTask(config, [Pair(*pair) for pair in PAIRS], ITEMS)
+
+
+def run(task: SketchLMTask, path: Path, *, resume: bool = False) -> SketchLMTask:
+    train(task, path, fabric=Fabric(accelerator="cpu", devices=1), resume=resume)
+    return task
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_a_run_that_is_cut_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    config = replace(CONFIG, train=replace(CONFIG.train, keep_checkpoints=100))
+    whole = run(make_task(config), tmp_path)
+    for checkpoint in (tmp_path / "checkpoints").glob("step-*"):
+        if int(checkpoint.name.removeprefix("step-")) > 5:  # as if it had been killed then
+            shutil.rmtree(checkpoint)
+    resumed = run(make_task(config), tmp_path, resume=True)
+    for name, value in whole.tensors().items():
+        assert torch.equal(resumed.tensors()[name], value), name
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_checkpoints_and_models_hold_what_was_trained_and_not_the_base(tmp_path: Path) -> None:
+    task = run(make_task(), tmp_path)
+    task.save(tmp_path / "model", {"nll": 1.0})
+    names = set(open_model(tmp_path / "model").read_weights())
+    assert not any(name.endswith(".weight") or (name.endswith("embedding") and "code" not in name) for name in names)
+    assert {"code_embedding", "code_output", "form.projection"} <= names
+    loaded = load_model(tmp_path / "model")
+    assert isinstance(loaded.model, SketchLM)
+    assert loaded.kind == "sketchlm"
+    for name, value in task.network.state_dict().items():
+        torch.testing.assert_close(loaded.model.state_dict()[name], value, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_training_lowers_the_loss_and_sketches_help(tmp_path: Path) -> None:
+    config = replace(CONFIG, train=replace(CONFIG.train, steps=120, evaluations=1))
+    task = make_task(config)
+    run(task, tmp_path)
+    with torch.inference_mode():
+        result = task.evaluate()
+    assert result is not None
+    assert result.metrics["nll"] < 3.0  # the logarithm of the vocabulary is 5.7
+    assert result.metrics["nll"] < result.metrics["nll_other_sketch"]
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_a_run_can_go_on_from_a_model(tmp_path: Path) -> None:
+    first = run(make_task(), tmp_path / "first")
+    first.save(tmp_path / "model", {})
+    config = replace(CONFIG, train=replace(CONFIG.train, start=str(tmp_path / "model"), steps=1, learning_rate=0.0))
+    second = make_task(config)
+    second.build()
+    torch.testing.assert_close(second.network.code_output, first.network.code_output, atol=1e-3, rtol=1e-3)
+    assert torch.equal(second.network.form.projection.half(), first.network.form.projection.half())
+
+
+def test_the_base_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARASKETCH_CACHE", str(tmp_path))
+    with pytest.raises(ModelError, match="parasketch get everyday"):
+        make_task().build()
+
+
+def test_data_has_to_be_named_and_whole(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--data"):
+        SketchLMTask.set_up(CONFIG, Sources(data=None, dev=None, run=tmp_path))
+    path = write_pairs(tmp_path / "pairs.jsonl")
+    assert read_pairs(path)[0] == Pair(*PAIRS[0])
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write('{"source": "A line without a target."}\n')
+    with pytest.raises(DataError, match=f"pairs.jsonl:{len(PAIRS) + 1}: not a pair"):
+        read_pairs(path)
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(DataError, match="holds no pairs"):
+        read_pairs(tmp_path / "empty.jsonl")
+
+
+def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> None:
+    ids = SketchIds(60, 3, 4)
+    lengths = [3 + place % 17 for place in range(400)]
+    sources = [[5] * length for length in lengths]
+
+    def examples() -> PairExamples:
+        return PairExamples(sources, sources, [(1, 2, 3)] * 400, ids=ids, seed=3, batch_size=10, depth_dropout=0.3)
+
+    first, second = examples(), examples()
+    order = first.order(1)
+    assert sorted(order) == list(range(400))
+    assert (order == second.order(1)).all()
+    assert (order != first.order(2)).any()
+    spread = [
+        max(lengths[i] for i in order[at : at + 10]) - min(lengths[i] for i in order[at : at + 10])
+        for at in range(0, 400, 10)
+    ]
+    assert max(spread) <= 1
+    one, other = first.batch(1, order[:10]), second.batch(1, order[:10])
+    assert torch.equal(one.ids, other.ids)
+    depths = {int((row[row >= 60] % 1 == 0).sum()) for row in one.ids}
+    assert depths == {4}  # <sketch> and three codes, "none" among them
