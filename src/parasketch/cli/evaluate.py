@@ -162,14 +162,17 @@ def compare_command(
 
 
 def systems_command() -> None:
-    """List the systems that can be evaluated.
+    """List the systems that can be trained, those that can be evaluated, and the ways to use a trained one.
 
     Example: [bold]parasketch systems[/bold]
     """
+    from parasketch.systems.kinds import KINDS
     from parasketch.systems.registry import SYSTEMS
 
+    for name, kind in KINDS.items():
+        typer.echo(f"{name:14}train: {kind.description}")
     for name, system in SYSTEMS.items():
-        typer.echo(f"{name:14}{system.description}")
+        typer.echo(f"{name:14}evaluate: {system.description}")
 
 
 def _scorer(
