@@ -28,9 +28,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parasketch.generate.hrqvae import MOST_ROWS
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.generate.plan import MOST_ROWS
 from parasketch.generate.pretrained import shipped_models
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches

@@ -31,9 +31,9 @@ from parasketch.evaluate.metrics import ibleu_from_sums
 from parasketch.evaluate.statistics import bleu_statistics
 from parasketch.files import write_text
 from parasketch.generate.candidates import FEATURES, Judged
+from parasketch.generate.choice import COSTLY
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.pretrained import find_model
-from parasketch.generate.rerank import COSTLY
 from parasketch.generate.settings import GenerateConfig, RerankWeights, stored_settings
 from parasketch.model.storage import CONFIG
 from parasketch.systems.kinds import load_model

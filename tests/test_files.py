@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parasketch import files
-from parasketch.errors import DataError
-from parasketch.files import read_lines, sha256, write_directory, write_text
+from parasketch.errors import DataError, UsageError
+from parasketch.files import lock, read_lines, sha256, write_directory, write_text
 
 
 class StopError(Exception):
@@ -294,3 +294,38 @@ def test_sha256_is_of_the_bytes_as_they_lie(tmp_path: Path) -> None:
     assert sha256(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     with pytest.raises(DataError, match="none: cannot be read: No such file"):
         sha256(tmp_path / "none")
+
+
+HOLDER = """
+import sys
+from parasketch.files import lock
+
+with lock(sys.argv[1]):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_lock_is_for_one_and_ends_with_its_owner(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "mine"
+    if kind == "file":
+        path.write_text("content")
+    else:
+        path.mkdir()
+    for _ in range(2):
+        with lock(path), pytest.raises(UsageError, match="mine is being written by another process"), lock(path):
+            pass
+    owner = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "locked\n"
+        with pytest.raises(UsageError, match="is being written by another process"), lock(path):
+            pass
+        owner.kill()
+        owner.wait()
+        with lock(path):
+            pass
+    assert [each.name for each in tmp_path.rglob("*")] == ["mine"]

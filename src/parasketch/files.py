@@ -1,4 +1,4 @@
-"""Reading and writing files so that bad input is named and no output is ever half there.
+"""Reading and writing files so that bad input is named, no output is ever half there, and no two write one.
 
 Text is UTF-8, plain or gzip (by the `.gz` ending), and `-` means standard input or output. Whatever is
 written appears whole or not at all: it grows in a hidden temporary neighbour that is synced and then renamed
@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import secrets
+import shlex
 import shutil
 import sys
 import zlib
@@ -18,7 +19,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TextIO, cast
 
-from parasketch.errors import DataError
+from parasketch.errors import DataError, UsageError
+
+if sys.platform != "win32":
+    import fcntl
 
 STANDARD_STREAM = "-"
 
@@ -28,16 +32,21 @@ def raise_error(error: DataError) -> None:
     raise error
 
 
-def read_lines(path: Path | str, on_bad: Callable[[DataError], None] = raise_error) -> Iterator[tuple[int, str]]:
+def read_lines(
+    path: Path | str, on_bad: Callable[[DataError], None] = raise_error, stream: IO[bytes] | None = None
+) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without its LF or CRLF ending); lines are split at LF only.
 
     A line that is not UTF-8 goes to `on_bad` and is left out; a file that cannot be read to its end (missing,
-    a truncated or damaged gzip file) is always a DataError.
+    a truncated or damaged gzip file) or that is no text at all is always a DataError. With a `stream` that is read
+    instead, and the path is only its name.
     """
     number = 0
-    with _reading(path) as stream:
-        while raw := _next_line(stream, path, number + 1):
+    with _reading(path) if stream is None else contextlib.nullcontext(stream) as lines:
+        while raw := _next_line(lines, path, number + 1):
             number += 1
+            if number == 1:
+                _check_is_text(raw, path)
             try:
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
@@ -104,6 +113,27 @@ def sha256(path: Path | str) -> str:
 
 
 @contextlib.contextmanager
+def lock(path: Path | str) -> Iterator[None]:
+    """Let nobody else lock this file or directory, which must exist, until the block ends.
+
+    If somebody has it already that is a UsageError. The lock belongs to the process: it ends when that does, however
+    it ends, and leaves nothing behind. (On Windows nothing is locked.)
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"{path} is being written by another process: wait until it ends, or stop it") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
 def _reading(path: Path | str, compressed: bool | None = None) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when it is gzip (by its ending, unless told)."""
     if str(path) == STANDARD_STREAM:
@@ -118,6 +148,20 @@ def _reading(path: Path | str, compressed: bool | None = None) -> Iterator[IO[by
             yield cast("IO[bytes]", stack.enter_context(gzip.open(raw)))
         else:
             yield raw
+
+
+def _check_is_text(start: bytes, path: Path | str) -> None:
+    """Refuse files that are often taken for UTF-8 text, by their first bytes."""
+    name = "FILE" if str(path) == STANDARD_STREAM else shlex.quote(str(path))
+    kinds = {
+        b"\xff\xfe": ("is UTF-16 text", f"UTF-8: iconv -f UTF-16 -t UTF-8 {name} > NEW"),
+        b"\xfe\xff": ("is UTF-16 text", f"UTF-8: iconv -f UTF-16 -t UTF-8 {name} > NEW"),
+        b"\x1f\x8b": ("is packed by gzip", "a name that ends in .gz"),
+        b"PK\x03\x04": ("is a spreadsheet or a zip archive", "text: save it as CSV"),
+    }
+    for beginning, (problem, expected) in kinds.items():
+        if start.startswith(beginning):
+            raise DataError(problem, path=path, expected=expected)
 
 
 def _next_line(stream: IO[bytes], path: Path | str, number: int) -> bytes:

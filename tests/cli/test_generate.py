@@ -1,5 +1,6 @@
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import typer
 import parasketch.cli
 from parasketch.cli import generate
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.settings import GenerateConfig
 from parasketch.systems.hrqvae.config import ModelConfig
 from parasketch.systems.hrqvae.network import HRQVAE
@@ -66,12 +68,19 @@ class Run:
         return code, captured.out, captured.err
 
 
-def test_a_text_gives_a_table(run: Run, model: str) -> None:
+def test_a_text_gives_a_table_on_a_terminal(run: Run, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     code, out, _ = run("paraphrase", TEXT, "-n", "3", "--model", model)
     assert code == 0
     assert all(heading in out for heading in ("paraphrase", "sketch", "different", "faithful"))
     expected = Paraphraser.from_pretrained(model)(TEXT, n=3)
     assert all(str(each.sketch) in out and f"{each.difference:.0%}" in out for each in expected)
+
+
+def test_other_programs_get_one_plain_line_each(run: Run, model: str) -> None:
+    code, out, _ = run("paraphrase", TEXT, "-n", "3", "--model", model)
+    assert code == 0
+    assert out.splitlines() == [each.text for each in Paraphraser.from_pretrained(model)(TEXT, n=3)]
 
 
 def as_json(out: str) -> list[dict[str, object]]:
@@ -101,6 +110,7 @@ def test_a_file_is_continued(run: Run, model: str, tmp_path: Path) -> None:
     code, _, err = run(*arguments)
     assert code == 0
     assert "7 rows written, 1 of them without a text" in err
+    assert "12 paraphrases: " in err
     whole = out.read_text()
     rows = as_json(whole)
     assert [row["id"] for row in rows] == list("0123456")
@@ -110,7 +120,7 @@ def test_a_file_is_continued(run: Run, model: str, tmp_path: Path) -> None:
     out.write_text(whole[: len(whole) // 2])
     code, _, err = run(*arguments, "--resume")
     assert code == 0
-    assert "after 3 that were there" in err
+    assert "7 rows written" in err  # of one batch
     assert out.read_text() == whole
 
     code, _, err = run(*arguments)
@@ -142,6 +152,8 @@ def test_standard_input_to_standard_output(run: Run, model: str, monkeypatch: py
         (("paraphrase", TEXT, "--out", "out.jsonl"), 2, "are for files, and this is a text"),
         (("paraphrase", TEXT, "--device", "toaster"), 2, "device 'toaster' cannot be used"),
         (("paraphrase", "missing.csv"), 1, "missing.csv: cannot be read"),
+        (("paraphrase", "."), 2, ". is a directory"),
+        (("paraphrase", TEXT, "-n", "1001"), 2, "n is 1001"),
     ],
 )
 def test_mistakes_are_one_message(run: Run, model: str, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -189,3 +201,101 @@ def test_the_demo(run: Run, model: str) -> None:
     assert "Five paraphrases of: How do I become a good writer?" in out
     assert "In the form of: What are the benefits of green tea?" in out
     assert "none" in out
+
+
+def questions(count: int) -> str:
+    return "id,question\n" + "".join(f"{i},{'how ' * (i % 5)}is moose {i}?\n" for i in range(count))
+
+
+def test_a_resumed_file_is_equal_to_an_uninterrupted_one(run: Run, model: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    source.write_text(questions(20))
+    arguments = ("paraphrase", str(source), "--column", "question", "--model", model, "--out", str(out))
+    assert run(*arguments, "--batch-size", "6")[0] == 0
+    whole, record = out.read_bytes(), (tmp_path / "out.jsonl.record.jsonl").read_bytes()
+    lines, entries = whole.splitlines(keepends=True), record.splitlines(keepends=True)
+    out.write_bytes(b"".join(lines[:15]) + lines[15][:20])
+    (tmp_path / "out.jsonl.record.jsonl").write_bytes(b"".join(entries[:3]))  # two batches
+    code, _, err = run(*arguments, "--batch-size", "6", "--resume")
+    assert (code, "8 rows written, after 12 that were there" in err) == (0, True)
+    assert out.read_bytes() == whole
+
+
+def test_stopping_keeps_what_is_done_and_says_how_to_go_on(
+    run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text(questions(9))
+    arguments = ("paraphrase", str(source), "--column", "question", "--model", model, "--out", str(out))
+    original, calls = Paraphraser.__call__, []
+
+    def stopped(self: Paraphraser, texts: list[str], **options: object) -> object:
+        calls.append(len(texts))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return original(self, texts, **options)  # type: ignore[call-overload]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Paraphraser, "__call__", stopped)
+        code, _, err = run(*arguments, "--batch-size", "4")
+    assert code == 130
+    assert "8 rows written" in err
+    assert "stopped: the same command with --resume goes on from here" in err
+    code, _, err = run(*arguments, "--batch-size", "4", "--resume")
+    assert (code, "1 rows written, after 8 that were there" in err) == (0, True)
+    assert len(out.read_text().splitlines()) == 10
+
+
+def test_bad_files_are_exit_one(run: Run, model: str, tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("id,text\n1\n")
+    code, out, err = run("paraphrase", str(source), "--model", model)
+    assert (code, out) == (1, "")
+    assert "1 rows could not be read and were left out" in err
+    assert "has not a single row that can be read" in err
+    source.write_bytes("text\nhow heavy is it?\n".encode("utf-16"))
+    code, out, err = run("paraphrase", str(source), "--model", model)
+    assert (code, "is UTF-16 text" in err) == (1, True)
+
+
+def test_strict_gives_nothing_where_nothing_is_accepted(
+    run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = run("paraphrase", TEXT, "--model", model, "--strict")
+    assert (code, len(out.splitlines())) == (0, 1)
+    nothing = Paraphrase(text=TEXT, sketch=Sketch(), score=0.0, difference=0.0, accepted=False)
+    monkeypatch.setattr(Paraphraser, "__call__", lambda _, texts, **__: [[nothing] for _ in texts])
+    code, out, err = run("paraphrase", TEXT, "--model", model, "--strict")
+    assert (code, out, "no acceptable paraphrase was found" in err) == (1, "", True)
+    assert run("paraphrase", TEXT, "--model", model)[:2] == (0, f"{TEXT}\n")
+    source = tmp_path / "in.txt"
+    source.write_text(f"{TEXT}\n")
+    code, _, err = run("paraphrase", str(source), "--model", model, "--strict", "--out", str(tmp_path / "out.jsonl"))
+    [row] = as_json((tmp_path / "out.jsonl").read_text())
+    assert (row["paraphrases"], row["problem"]) == ([], "no acceptable paraphrase was found")
+    assert "1 rows written, 1 of them without an acceptable paraphrase" in err
+
+
+def test_sentences_one_by_one(run: Run, model: str) -> None:
+    text = "How is a moose?  Why is a whale?"
+    _, out, _ = run("paraphrase", text, "--model", model, "-n", "2", "--json", "--split-sentences")
+    parts = [Paraphraser.from_pretrained(model)(each, n=2) for each in text.split("  ")]
+    assert [each["text"] for each in as_json(out)] == [
+        f"{one.text}  {two.text}" for one, two in zip(*parts, strict=True)
+    ]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(model: str, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("how is a moose?\n" * 40)
+    command = f"{sys.executable} -c 'from parasketch.cli import main; main()' paraphrase {source} --model {model}"
+    process = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} --plain --batch-size 1 | head -1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert len(process.stdout.splitlines()) == 1
+    assert "Traceback" not in process.stderr
+    assert "Broken" not in process.stderr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parasketch.config import DataConfig
-from parasketch.data.counter_rng import random_bits
+from parasketch.counter_rng import random_bits
 from parasketch.data.exemplars import ExemplarDrawer, Exemplars, examples
 from parasketch.data.prepare import prepare
 from parasketch.data.prepared import Prepared

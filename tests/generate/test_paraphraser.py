@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from parasketch.errors import ModelError, UsageError
 from parasketch.generate.candidates import FEATURES
-from parasketch.generate.likeness import likeness
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import problem_with
 from parasketch.generate.settings import GenerateConfig, RerankWeights
+from parasketch.generate.wording import likeness
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.normalise import normalise
 from parasketch.text.tokenizer import Tokenizer
@@ -91,7 +91,7 @@ def test_among_sentences_of_its_sketch_the_exemplar_prefers_its_own_form(model: 
     assert likenesses[1000.0] > likenesses[0.0]
 
 
-def test_relatives_of_the_exemplars_sketch_help_out(paraphraser: Paraphraser) -> None:
+def test_sketches_close_to_the_exemplars_help_out(paraphraser: Paraphraser) -> None:
     sketch = paraphraser.sketch(EXEMPLAR)
     many = paraphraser("parrots", like=EXEMPLAR, n=6, temperature=0.02)  # samples that are nearly all the same
     exact = [each.sketch == sketch for each in many]
@@ -252,7 +252,7 @@ def test_settings_of_a_model_that_cannot_be(paraphraser: Paraphraser, tmp_path: 
     path = tmp_path / "model" / "config.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "generate": {"beam": 0}}))
-    with pytest.raises(ModelError, match=r"generate\.beam: expected at least 1"):
+    with pytest.raises(ModelError, match=r"generate\.beam: expected 1 to 256"):
         Paraphraser.from_pretrained(str(tmp_path / "model"))
 
 
@@ -334,3 +334,32 @@ def test_arrays_are_lists_as_well(paraphraser: Paraphraser) -> None:
     assert paraphraser(texts, sketch=codes) == paraphraser([TEXT, EXEMPLAR], sketch=(1, 2))  # type: ignore[call-overload]
     each = paraphraser([TEXT, EXEMPLAR], sketch=np.array([[1], [0]]))  # type: ignore[call-overload]
     assert [one.sketch[0] for [one] in each] == [1, 0]
+
+
+def test_sentences_are_paraphrased_one_by_one_and_put_together(paraphraser: Paraphraser) -> None:
+    text = " How heavy is a moose?\n\nDr. Parrot lives here.  Where do whales live? "
+    parts = ["How heavy is a moose?", "Dr. Parrot lives here.", "Where do whales live?"]
+    apart = paraphraser(parts, n=3, like=EXEMPLAR)
+    together = paraphraser(text, n=3, like=EXEMPLAR, split=True)
+    for rank, one in enumerate(together):
+        first, second, third = (each[rank] for each in apart)
+        assert one.text == f" {first.text}\n\n{second.text}  {third.text} "
+        assert one.accepted == (first.accepted and second.accepted and third.accepted)
+        assert one.lost == first.lost + second.lost + third.lost
+        assert one.faithfulness == min(each[rank].faithfulness or 0 for each in apart)
+    texts = [text, "how heavy is it?"]
+    both = paraphraser(texts, sketch=[(1,), (2,)], split=True)
+    assert [each.text for each in both[1]] == [each.text for each in paraphraser(texts[1], sketch=(2,))]
+    assert both[0][0].text == " {}\n\n{}  {} ".format(*(each[0].text for each in paraphraser(parts, sketch=(1,))))
+
+
+def test_very_many_candidates_are_judged_in_part(paraphraser: Paraphraser, monkeypatch: pytest.MonkeyPatch) -> None:
+    [everything] = paraphraser.candidates([TEXT], n=30)
+    monkeypatch.setattr("parasketch.generate.candidates.MOST_JUDGED", 10)
+    [judged] = paraphraser.candidates([TEXT], n=30)
+    assert len(everything.candidates) > len(judged.candidates) == 10
+    kept = {candidate.text for candidate in judged.candidates}
+    others = [one for one in everything.candidates if one.text not in kept]
+    best = max((-one.attempt, one.support) for one in others)
+    assert all((-one.attempt, one.support) >= best for one in judged.candidates)
+    assert len(paraphraser(TEXT, n=20)) == 20

@@ -3,8 +3,8 @@ import pytest
 from parasketch.config import from_dict, to_dict
 from parasketch.errors import ConfigError
 from parasketch.generate.candidates import FEATURES
-from parasketch.generate.rerank import COSTLY, weight_vector
-from parasketch.generate.settings import GenerateConfig, RerankWeights
+from parasketch.generate.choice import COSTLY, weight_vector
+from parasketch.generate.settings import GenerateConfig, RerankWeights, stored_settings
 
 
 def test_settings_survive_being_stored() -> None:
@@ -15,7 +15,12 @@ def test_settings_survive_being_stored() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"beam": 0}, r"generate\.beam: expected at least 1"),
+        ({"beam": 0}, r"generate\.beam: expected 1 to 256"),
+        ({"beam": 10**9}, r"generate\.beam: expected 1 to 256"),
+        ({"sketches": 10**9}, r"generate\.sketches: expected 1 to 4096"),
+        ({"max_ratio": float("nan")}, r"generate\.max_ratio: expected 0 to 1000"),
+        ({"weights": {"cycle": float("nan")}}, r"generate\.weights\.cycle: expected a finite number"),
+        ({"no_repeat": 3}, r"unknown key no_repeat"),
         ({"own_code_penalty": 1.0}, r"generate\.own_code_penalty: expected at least 0 and less than 1"),
         ({"weights": {"luck": 1}}, r"unknown key weights\.luck"),
     ],
@@ -23,6 +28,14 @@ def test_settings_survive_being_stored() -> None:
 def test_settings_that_cannot_be(values: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         from_dict(GenerateConfig, values)
+
+
+def test_stored_settings_may_have_what_is_no_longer_there() -> None:
+    assert stored_settings({"beam": 3, "no_repeat": 0}) == GenerateConfig(beam=3)
+    with pytest.raises(ConfigError, match=r"unknown key generate\.no_repeat"):
+        stored_settings({"no_repeat": 2})
+    with pytest.raises(ConfigError, match=r"generate: expected a mapping of settings"):
+        stored_settings([1])
 
 
 def test_there_is_a_weight_for_every_feature() -> None:

@@ -1,7 +1,10 @@
 """`parasketch paraphrase | sketches | demo`: paraphrases of a text or of a whole file, and what sketches do to them."""
 
+import contextlib
 import json
 import os
+import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,13 +13,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from parasketch.console import console
+from parasketch.bulk.work import BulkReport, paraphrase_file
+from parasketch.bulk.writing import NOT_ACCEPTED
+from parasketch.console import console, progress_bar
 from parasketch.data.records import BadRows
-from parasketch.errors import UsageError
+from parasketch.errors import DataError, ParasketchError, UsageError
 from parasketch.files import STANDARD_STREAM
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from parasketch.generate.paraphraser import Paraphraser
     from parasketch.generate.paraphrases import Paraphrase, Sketch
@@ -67,7 +72,15 @@ def paraphrase_command(
         str, typer.Option("--out", "-o", help="FILE: where the rows go (.jsonl, .csv, .tsv, .txt).")
     ] = STANDARD_STREAM,
     resume: Annotated[bool, typer.Option("--resume", help="FILE: continue an output that was cut.")] = False,
-    batch_size: Annotated[int, typer.Option("--batch-size", help="FILE: how many texts are worked on together.")] = 64,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", help="FILE: how many rows are worked on and written together.")
+    ] = 32,
+    split: Annotated[
+        bool, typer.Option("--split-sentences", help="Paraphrase longer texts sentence by sentence.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Only accepted paraphrases; where there are none, no output.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="TEXT: print JSON lines instead of a table.")] = False,
     device: Device = None,
 ) -> None:
@@ -82,8 +95,8 @@ def paraphrase_command(
 
     Example: [bold]parasketch paraphrase faq.csv --column question -n 3 --out faq.jsonl --resume[/bold]
     """
+    from parasketch.bulk.reading import names_a_file
     from parasketch.generate.paraphrases import Sketch
-    from parasketch.generate.rows import names_a_file
 
     is_file = names_a_file(text)
     if not is_file and (column or resume or out != STANDARD_STREAM):
@@ -91,7 +104,7 @@ def paraphrase_command(
     codes = None if sketch is None else Sketch.parse(sketch)
     paraphraser = _load(model, device, semantic)
 
-    def run(texts: list[str]) -> "list[list[Paraphrase]]":
+    def run(texts: list[str], /) -> "list[list[Paraphrase]]":
         return paraphraser(
             texts,
             n=n,
@@ -101,25 +114,49 @@ def paraphrase_command(
             rerank=not plain,
             temperature=temperature,
             seed=seed,
+            split=split,
             batch_size=batch_size,
         )
 
     if not is_file:
-        _print_paraphrases(run([text])[0], as_json=as_json)
+        with progress_bar() as bar:
+            bar.add_task("paraphrasing", total=None)
+            [found] = run([text])
+        accepted = [one for one in found if one.accepted]
+        if strict and not accepted:
+            raise DataError(NOT_ACCEPTED)
+        with _until_the_reader_leaves():
+            _print_paraphrases(accepted if strict else found, as_json=as_json, plain=not sys.stdout.isatty())
         return
-    from parasketch.generate.bulk import paraphrase_file
     from parasketch.generate.pretrained import fingerprint
 
     settings = {
         "input": text, "column": column, "model": model, "weights": fingerprint(model), "semantic": semantic, "n": n,
         "like": like, "sketch": codes, "depth": depth, "plain": plain, "temperature": temperature, "seed": seed,
+        "split": split,
     }  # fmt: skip
-    bad = BadRows()
-    report = paraphrase_file(run, text, out, column=column, n=n, settings=settings, resume=resume, on_bad=bad)
-    _tell_bad(bad)
-    before = f", after {report.skipped:,} that were there" if report.skipped else ""
-    without = f", {report.problems:,} of them without a text" if report.problems else ""
-    console.print(f"{report.done:,} rows written{before}{without}: {escape(out)}")
+    work = partial(
+        paraphrase_file, run, text, out,
+        column=column, n=n, settings=settings, resume=resume, batch_size=batch_size, strict=strict,
+    )  # fmt: skip
+    _paraphrase_file(work, out)
+
+
+def _paraphrase_file(work: "Callable[..., None]", out: str) -> None:
+    """Have a file worked on, and say what came of it, also when it is stopped."""
+    bad, report = BadRows(), BulkReport()
+    try:
+        with _until_the_reader_leaves():
+            work(on_bad=bad, report=report)
+    except KeyboardInterrupt:
+        _tell(bad, report, out)
+        go_on = "" if out == STANDARD_STREAM else ": the same command with --resume goes on from here"
+        console.print(f"[yellow]stopped[/yellow]{go_on}")
+        raise typer.Exit(130) from None
+    except ParasketchError:
+        _tell(bad, report, out)
+        raise
+    _tell(bad, report, out)
 
 
 def sketches_command(
@@ -172,10 +209,24 @@ def _load(model: str | None, device: str | None, semantic: str | None = None) ->
     return Paraphraser.from_pretrained(model, device=device, semantic=semantic)
 
 
-def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = False) -> None:
-    if as_json:
+@contextlib.contextmanager
+def _until_the_reader_leaves() -> "Iterator[None]":
+    """A reader of standard output that has seen enough, such as `head`, is no error."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
+        raise typer.Exit from None
+
+
+def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = False, plain: bool = False) -> None:
+    """As a table; as JSON lines; or, for other programs, just the texts, one a line."""
+    if as_json or plain:
         for paraphrase in paraphrases:
-            typer.echo(json.dumps(paraphrase.to_dict()))
+            typer.echo(json.dumps(paraphrase.to_dict()) if as_json else " ".join(paraphrase.text.split()))
+        if plain and not as_json:
+            _print_notes(paraphrases)
         return
     table = Table("paraphrase", "sketch")
     table.add_column("different", justify="right")
@@ -185,6 +236,10 @@ def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = F
         mark = "" if paraphrase.accepted else "[yellow]![/yellow] "
         table.add_row(mark + escape(paraphrase.text), str(paraphrase.sketch), f"{paraphrase.difference:.0%}", faithful)
     Console(highlight=False).print(table)
+    _print_notes(paraphrases)
+
+
+def _print_notes(paraphrases: "Sequence[Paraphrase]") -> None:
     for note in dict.fromkeys(note for paraphrase in paraphrases for note in _notes(paraphrase)):
         console.print(f"[yellow]note:[/yellow] {escape(note)}", soft_wrap=True)
 
@@ -217,8 +272,26 @@ def _truncated(paraphraser: "Paraphraser", text: str, like: str) -> Table:
     return table
 
 
-def _tell_bad(bad: BadRows) -> None:
+def _tell(bad: BadRows, report: BulkReport, out: str) -> None:
+    """Counts of what was read and written."""
     if bad.count:
         console.print(f"[yellow]{bad.count:,} rows could not be read and were left out[/yellow]")
     for error in bad.first:
         console.print(f"  {escape(str(error))}", soft_wrap=True)
+    if not report.done + report.skipped:
+        return
+    rows = [
+        (f"after {report.skipped:,} that were there", report.skipped),
+        (f"{report.problems:,} of them without a text", report.problems),
+        (f"{report.refused:,} of them without an acceptable paraphrase", report.refused),
+    ]
+    parts = ", ".join([f"{report.done:,} rows written", *(said for said, count in rows if count)])
+    console.print(f"{parts}: {escape(out)}", soft_wrap=True)
+    doubts = [
+        (f"{report.not_accepted:,} not accepted", report.not_accepted),
+        (f"{report.with_losses:,} lost something", report.with_losses),
+        (f"{report.with_warnings:,} with warnings", report.with_warnings),
+    ]
+    parts = ", ".join(said for said, count in doubts if count) or "all accepted"
+    if report.paraphrases:
+        console.print(f"{report.paraphrases:,} paraphrases: {parts}", soft_wrap=True)

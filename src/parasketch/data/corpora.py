@@ -25,7 +25,8 @@ from parasketch.data.formats import (
     read_text,
 )
 from parasketch.data.records import BadRows, Cluster, EvalItem, OnBad, Record, Source
-from parasketch.data.tables import QUORA_COLUMNS, read_pairs, read_quora, split_header
+from parasketch.data.tables import QUORA_COLUMNS, read_pairs, read_quora
+from parasketch.delimited import split_header
 from parasketch.errors import DataError, UsageError
 from parasketch.files import raise_error, read_lines, write_text
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from parasketch.data.counter_rng import Bits, below, permute, random_bits
+from parasketch.counter_rng import Bits, below, permute, random_bits
 from parasketch.data.prepared import Ints, Prepared, Ragged, slices
 
 _ATTEMPTS = 32  # enough unless nearly all that have the template are doubles

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parasketch.data.counter_rng import Bits, mix, random_bits
+from parasketch.counter_rng import Bits, mix, random_bits
 from parasketch.data.prepared import Ints, offsets, slices
 from parasketch.text.tokenizer import Tokenizer
 

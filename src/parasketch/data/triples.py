@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from parasketch.data.counter_rng import below, permute, random_bits, uniform
+from parasketch.counter_rng import below, permute, random_bits, uniform
 from parasketch.data.exemplars import ExemplarDrawer
 from parasketch.data.prepared import Ints, Prepared, Ragged, offsets
 from parasketch.errors import DataError

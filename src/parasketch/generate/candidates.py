@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from parasketch.generate.facts import count_repeats, lost_facts
-from parasketch.generate.likeness import likeness
-from parasketch.generate.overlap import ORDERS, Overlaps
+from parasketch.generate.facts import lost_facts
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.tokens import Hypothesis
+from parasketch.generate.wording import ORDERS, Overlaps, count_repeats, likeness
 from parasketch.text.normalise import normalise
 
 FEATURES = (
@@ -24,6 +23,10 @@ FEATURES = (
     *("brevity", "length", "odd_length", "lost", "repeats", "likeness", "semantic"),
 )
 """The columns of a feature matrix, named as the weights are."""
+
+
+MOST_JUDGED = 2048
+"""Candidates of one input."""
 
 
 @dataclass(kw_only=True)
@@ -136,8 +139,10 @@ class Judged:
 
 
 def judge(found: CandidateSet) -> Judged:
-    """The features that need no model."""
+    """The features that need no model; of very many candidates those of the likeliest."""
     candidates = found.candidates
+    if len(candidates) > MOST_JUDGED:  # all are compared with all
+        candidates = sorted(candidates, key=lambda one: (one.attempt, -one.support))[:MOST_JUDGED]
     texts = [candidate.text for candidate in candidates]
     overlaps = Overlaps.among([found.source, *texts])
     overlap, length = overlaps.f1(), _length(texts)

@@ -1,14 +1,10 @@
-"""Numbers and names: what a paraphrase must not lose, and which of it a candidate lost; and what it says twice.
+"""Numbers and names: what a paraphrase must not lose, and which of it a candidate lost.
 
 Numbers and names are told from the spelling alone, in any language that has capitals. Where capitals say nothing (all
 lower-case, all capitals, Title Case) only the numbers are known.
 """
 
-import itertools
 import re
-from collections import Counter
-
-from parasketch.text.templates import STOP_WORDS
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
@@ -17,7 +13,6 @@ _NUMBER_WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six"),
     *("seven", "eight", "nine", "ten", "eleven", "twelve"),
 )
-_STUTTER = re.compile(r"(\w{1,4}?)\1{2,}")
 _SENTENCE_END = tuple(".?!")
 _OPENING = " \"'“‘("
 _PRONOUN = "I"  # capitalised by rule, not a name
@@ -49,24 +44,6 @@ def lost_facts(source: str, text: str) -> tuple[str, ...]:
         *(number for number in numbers_in(source) if number not in numbers),
         *(name for name in names_in(source) if name.casefold() not in words),
     )
-
-
-def count_repeats(source: str, text: str) -> int:
-    """How many words of the text are one too many: said twice in a row, or content words said more often than in the
-    source; and how often words that the source has not stutter ("kikikik").
-    """
-    words, known = ([word.casefold() for word in _WORD.findall(part)] for part in (text, source))
-    doubles = set(itertools.pairwise(known))
-    in_a_row = sum(
-        first == second and first in STOP_WORDS and (first, second) not in doubles
-        for first, second in itertools.pairwise(words)
-    )
-    needed = Counter(known)
-    said = Counter(word for word in words if word not in STOP_WORDS)
-    too_often = sum(count - max(1, min(count, needed[word])) for word, count in said.items())
-    new = [word for word in words if word not in needed]
-    stutters = sum(len(found[0]) // len(found[1]) - 1 for word in new for found in _STUTTER.finditer(word))
-    return int(in_a_row) + too_often + stutters
 
 
 def _names(text: str) -> list[re.Match[str]]:

@@ -8,7 +8,6 @@ beams. All decisions are made input by input, so that no result depends on what 
 """
 
 import contextlib
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,16 +19,17 @@ import torch
 from torch import Tensor
 
 from parasketch.config import to_dict
-from parasketch.data.counter_rng import random_bits
+from parasketch.counter_rng import hash_text, random_bits
 from parasketch.errors import ConfigError, ModelError
 from parasketch.generate.candidates import CandidateSet, Judged, judge
-from parasketch.generate.cycle import cycle_log_likelihood
+from parasketch.generate.choice import choose, find_finalists, to_paraphrases
 from parasketch.generate.engine import SKETCHING
+from parasketch.generate.judging import cosines, cycle_log_likelihood
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.plan import ATTEMPTS, MOST_ROWS, Group, SearchPlan
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
-from parasketch.generate.required import NOTHING, Required, required_tokens
-from parasketch.generate.rerank import choose, find_finalists, to_paraphrases
+from parasketch.generate.required import NOTHING, required_tokens
 from parasketch.generate.settings import GenerateConfig, stored_settings
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
@@ -41,12 +41,8 @@ from parasketch.systems.kinds import load_model
 from parasketch.text.sentence_encoder import SentenceModel
 from parasketch.text.tokenizer import Tokenizer
 
-MOST_ROWS = 1024
-"""Hypotheses that are decoded together; more do not make it faster and take memory."""
 MOST_TEXTS = 256
 """Texts that are encoded together."""
-_ATTEMPTS = 3
-_WIDENING = 4  # times as many sketches at each further attempt, or as wide a beam for a single one
 _FACT_SKETCHES = 4  # sketches that are decoded once more when facts were lost
 
 
@@ -58,18 +54,6 @@ class _Batch:
     encoding: Encoding
     pooled: Tensor
     own_codes: Tensor
-
-
-@dataclass(frozen=True)
-class _Group:
-    """One sketch of one request, to be decoded with a number of rows."""
-
-    place: int
-    rank: int
-    sketch: Sketch
-    log_prob: float
-    width: int
-    required: Required = NOTHING
 
 
 class HrqvaeEngine:
@@ -90,6 +74,7 @@ class HrqvaeEngine:
         self.model, self.tokenizer, self.config, self.semantic = model.to(device), tokenizer, config, semantic
         self.device = device
         self._search = TokenSearch(SpecialTokens.of(tokenizer), config)
+        self._plan = SearchPlan(config, levels=model.config.levels, codes=model.config.codes)
 
     @property
     def depth(self) -> int:
@@ -116,8 +101,7 @@ class HrqvaeEngine:
 
     def batch_size(self, options: Options, largest: int) -> int:
         """How many texts go well together, at most `largest`."""
-        rows = self._sketch_count(options, 0) * self.config.beam
-        return max(1, min(largest, MOST_ROWS // rows))
+        return self._plan.batch_size(options, largest)
 
     def paraphrase(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """n paraphrases of each text."""
@@ -155,7 +139,7 @@ class HrqvaeEngine:
             for request in batch.requests
         ]
         missing = list(range(len(found)))
-        for attempt in range(_ATTEMPTS if options.rerank else 1):
+        for attempt in range(ATTEMPTS if options.rerank else 1):
             groups = self._groups(batch, missing, options, attempt)
             hypotheses = self._decode(batch, groups, options)
             self._add(found, groups, hypotheses, attempt, one_by_one=options.rerank)
@@ -167,15 +151,15 @@ class HrqvaeEngine:
                 break
         return found
 
-    def _groups(self, batch: _Batch, places: list[int], options: Options, attempt: int) -> list[_Group]:
+    def _groups(self, batch: _Batch, places: list[int], options: Options, attempt: int) -> list[Group]:
         """The sketches to decode for some of the requests."""
-        prefixes = [self._prefix(batch.requests[place], attempt) for place in places]
+        prefixes = [self._plan.prefix(batch.requests[place], attempt) for place in places]
         rows = torch.tensor(places, device=self.device)
         ranked = best_sketches(
             self.model,
             batch.pooled[rows],
-            k=self._sketch_count(options, attempt),
-            depth=self._depth(options),
+            k=self._plan.num_sketches(options, attempt),
+            depth=self._plan.depth(options),
             own=batch.own_codes[rows],
             own_penalty=self.config.own_code_penalty,
             prefixes=prefixes,
@@ -184,12 +168,11 @@ class HrqvaeEngine:
         for place, codes, log_probs in zip(places, ranked.codes, ranked.log_probs, strict=True):
             sketches = [(Sketch(path), p) for path, p in zip(codes.tolist(), log_probs.tolist(), strict=True)]
             sketches = [(sketch, p) for sketch, p in sketches if math.isfinite(p)]
-            spare = 1 if options.n > 1 else 0
-            width = max(self._beam(len(sketches), options), math.ceil(options.n / len(sketches)) + spare) * 2**attempt
-            groups += [_Group(place, rank, sketch, p, width) for rank, (sketch, p) in enumerate(sketches)]
+            width = self._plan.width(options, len(sketches), attempt)
+            groups += [Group(place, rank, sketch, p, width) for rank, (sketch, p) in enumerate(sketches)]
         return groups
 
-    def _groups_with_facts(self, found: list[CandidateSet], groups: list[_Group]) -> list[_Group]:
+    def _groups_with_facts(self, found: list[CandidateSet], groups: list[Group]) -> list[Group]:
         """The best sketches once more, with the facts required, for requests without a candidate that has them all."""
         required = {
             place: required_tokens(each.source, self.tokenizer)
@@ -197,33 +180,12 @@ class HrqvaeEngine:
             if not each.keeps_facts
         }
         return [
-            replace(group, width=self._width_for(len(each.tokens)), required=each)
+            replace(group, width=self._plan.width_for(each), required=each)
             for group in groups
             if group.rank < _FACT_SKETCHES and (each := required.get(group.place, NOTHING)).tokens
         ]
 
-    def _width_for(self, num_required: int) -> int:
-        """A beam with a place for every number of required tokens said so far, and as many again as it has always."""
-        return self.config.beam * (2 + num_required // self.config.beam)
-
-    def _prefix(self, request: Request, attempt: int) -> Sketch:
-        """The fixed codes; if they are those of an exemplar, a code less at each further attempt."""
-        return Sketch(request.prefix[: max(0, len(request.prefix) - attempt)]) if request.exemplar else request.prefix
-
-    def _sketch_count(self, options: Options, attempt: int) -> int:
-        count = max(self.config.sketches, options.n) if options.rerank else options.n
-        paths: int = self.model.config.codes ** self._depth(options)
-        return int(min(count * _WIDENING**attempt, paths))
-
-    def _beam(self, sketches: int, options: Options) -> int:
-        """Where the caller left few sketches to try, each is searched more widely, to have a choice all the same."""
-        times = min(_WIDENING, self.config.sketches // sketches) if options.rerank else 1
-        return self.config.beam * max(1, times)
-
-    def _depth(self, options: Options) -> int:
-        return self.depth if options.depth is None else options.depth
-
-    def _decode(self, batch: _Batch, groups: list[_Group], options: Options) -> list[list[Hypothesis]]:
+    def _decode(self, batch: _Batch, groups: list[Group], options: Options) -> list[list[Hypothesis]]:
         """Sentences for every group, in blocks of at most MOST_ROWS rows of one width."""
         by_width: dict[int, list[int]] = defaultdict(list)
         for index, group in enumerate(groups):
@@ -238,15 +200,13 @@ class HrqvaeEngine:
                     result[index] = hypotheses
         return result
 
-    def _decode_block(
-        self, batch: _Batch, groups: list[_Group], width: int, options: Options
-    ) -> list[list[Hypothesis]]:
+    def _decode_block(self, batch: _Batch, groups: list[Group], width: int, options: Options) -> list[list[Hypothesis]]:
         codes = torch.tensor([group.sketch for group in groups], dtype=torch.int64, device=self.device)
-        form = self.model.quantizer.decode(codes.view(len(groups), self._depth(options)))
+        form = self.model.quantizer.decode(codes.view(len(groups), self._plan.depth(options)))
         sources = torch.tensor([group.place for group in groups], device=self.device)
         sampling = None
         if options.temperature is not None:
-            hashes = [_text_hash(batch.requests[group.place].text.text) for group in groups]
+            hashes = [hash_text(batch.requests[group.place].text.text) for group in groups]
             keys = random_bits(options.seed, np.array(hashes, dtype=np.uint64), *codes.cpu().numpy().T)
             sampling = Sampling(options.temperature, keys)
         required = [group.required for group in groups]
@@ -258,7 +218,7 @@ class HrqvaeEngine:
     def _add(
         self,
         found: list[CandidateSet],
-        groups: list[_Group],
+        groups: list[Group],
         hypotheses: list[list[Hypothesis]],
         attempt: int,
         *,
@@ -299,9 +259,9 @@ class HrqvaeEngine:
         for candidate, score in zip(candidates, scores.tolist(), strict=True):
             candidate.cycle = score
         if self.semantic is not None:
-            sources = self.semantic.encode([request.text.text for request in batch.requests])
-            cosines = (self.semantic.encode([one.text for one in candidates]) * sources[places]).sum(axis=1)
-            for candidate, cosine in zip(candidates, cosines.tolist(), strict=True):
+            sources = [request.text.text for request in batch.requests]
+            found = cosines(self.semantic, sources, [one.text for one in candidates], places)
+            for candidate, cosine in zip(candidates, found, strict=True):
                 candidate.semantic = cosine
         return [each.with_costly_features() for each in judged]
 
@@ -336,7 +296,3 @@ def load_engine(directory: Path, device: torch.device, semantic: SentenceModel |
     except ConfigError as error:
         raise ModelError(f"{directory}: {error}") from error
     return HrqvaeEngine(loaded.model, loaded.tokenizer, config, device=device, semantic=semantic)
-
-
-def _text_hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -12,15 +12,17 @@ from typing import overload
 from parasketch.console import track
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
+from parasketch.generate.choice import join_paraphrases
 from parasketch.generate.engine import require
 from parasketch.generate.hrqvae import HrqvaeEngine
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.pretrained import find_device, find_model
-from parasketch.generate.requests import Options, as_texts, check_number
-from parasketch.generate.routing import Engines, OneEngine, assign, batches, load_engines, sketches_of
+from parasketch.generate.requests import Options, as_exemplars, as_sketches, as_texts, check_number
+from parasketch.generate.routing import Assignment, Engines, OneEngine, assign, batches, load_engines, sketches_of
 from parasketch.generate.settings import GenerateConfig
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.sentence_encoder import SentenceModel, SentenceTransformersModel
+from parasketch.text.sentences import SplitText, split_sentences
 from parasketch.text.tokenizer import Tokenizer
 
 
@@ -105,6 +107,7 @@ class Paraphraser:
         rerank: bool = ...,
         temperature: float | None = ...,
         seed: int = ...,
+        split: bool = ...,
         batch_size: int = ...,
         show_progress: bool = ...,
     ) -> list[Paraphrase]: ...
@@ -121,6 +124,7 @@ class Paraphraser:
         rerank: bool = ...,
         temperature: float | None = ...,
         seed: int = ...,
+        split: bool = ...,
         batch_size: int = ...,
         show_progress: bool = ...,
     ) -> list[list[Paraphrase]]: ...
@@ -136,6 +140,7 @@ class Paraphraser:
         rerank: bool = True,
         temperature: float | None = None,
         seed: int = 0,
+        split: bool = False,
         batch_size: int = 64,
         show_progress: bool = False,
     ) -> list[Paraphrase] | list[list[Paraphrase]]:
@@ -144,19 +149,40 @@ class Paraphraser:
         `like`: say it in the form of this sentence (one for all, or one for each text). `sketch`: the first codes
         of the form; the rest is predicted. `depth`: how many codes a sketch has; fewer than the model's D
         truncate it, 0 uses none. `rerank=False` returns the best sentence of each of the n best sketches, unjudged.
-        `temperature` samples sentences instead of searching for the best; `seed` then decides which. Texts are worked
-        on in batches of at most `batch_size`; results do not depend on it, on their order or on each other.
+        `temperature` samples sentences instead of searching for the best; `seed` then decides which. With `split`
+        a text of several sentences is paraphrased sentence by sentence and put together again. Texts are worked on in
+        batches of at most `batch_size`; results do not depend on it, on their order or on each other.
         """
         texts = as_texts(text)
         options = Options(n=n, depth=depth, rerank=rerank, temperature=temperature, seed=seed)
         check_number("batch_size", batch_size, least=1)
-        assignments = assign(self._engines, texts, options, like=like, sketch=sketch)
+        exemplars = as_exemplars(like, len(texts))
+        prefixes = None if sketch is None else as_sketches(sketch, len(texts))
+        pieces = [split_sentences(each) if split else SplitText((each,), ("", "")) for each in texts]
+        owners = [place for place, each in enumerate(pieces) for _ in each.sentences]
+        assignments = assign(
+            self._engines,
+            [sentence for each in pieces for sentence in each.sentences],
+            options,
+            exemplars=None if exemplars is None else [exemplars[owner] for owner in owners],
+            prefixes=None if prefixes is None else [prefixes[owner] for owner in owners],
+        )
+        found = self._work(assignments, options, batch_size, show_progress=show_progress)
+        results = []
+        for source, each in zip(texts, pieces, strict=True):
+            parts, found = found[: len(each.sentences)], found[len(each.sentences) :]
+            results.append(parts[0] if len(parts) == 1 else join_paraphrases(each, source, parts))
+        return results[0] if isinstance(text, str) else results
+
+    def _work(
+        self, assignments: Sequence[Assignment], options: Options, batch_size: int, *, show_progress: bool
+    ) -> list[list[Paraphrase]]:
         results: dict[int, list[Paraphrase]] = {}
         parts = batches(assignments, options, batch_size)
         for engine, places in track(parts, "paraphrasing", total=len(parts), show=show_progress):
             found = engine.paraphrase([assignments[place][1] for place in places], options)
             results.update(zip(places, found, strict=True))
-        return results[0] if isinstance(text, str) else [results[place] for place in range(len(texts))]
+        return [results[place] for place in range(len(assignments))]
 
     def candidates(
         self, texts: Sequence[str], *, n: int = 1, batch_size: int = 64, show_progress: bool = False

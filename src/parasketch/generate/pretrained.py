@@ -4,6 +4,7 @@ A model directory says in `config.json` which `kind` it is; each kind names the 
 (`parasketch.systems.kinds`), which is imported when such a model is wanted and not before.
 """
 
+import hashlib
 import re
 from importlib import import_module
 from pathlib import Path
@@ -64,9 +65,16 @@ def _download(name: str) -> Path:
 
 
 def fingerprint(name: str | None) -> str:
-    """A hash of the weights of a model, or of all models of the package: changes when they do."""
+    """A hash of a model and its settings, or of all models of the package: changes when they do."""
     paths = list(shipped_models().values()) if name is None else [find_model(name)]
-    return "+".join(sha256(path / WEIGHTS)[:16] for path in paths)
+    return "+".join(_hash(path) for path in paths)
+
+
+def _hash(directory: Path) -> str:
+    """Of all files but the card."""
+    files = sorted(path for path in directory.iterdir() if path.is_file() and path.name != CARD)
+    hashes = [f"{path.name} {sha256(path)}\n" for path in files]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
 
 
 def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> Engine:

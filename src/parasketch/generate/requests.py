@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 from parasketch.errors import UsageError
 from parasketch.generate.paraphrases import Sketch
-from parasketch.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # what only checks arguments need not load a tokeniser
+    from parasketch.text.tokenizer import Tokenizer
 
 MOST_OUTPUTS = 1000
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
@@ -100,26 +102,25 @@ def problem_with(text: object) -> str | None:
     return None if _clean(text) else "is empty: there is nothing to paraphrase"
 
 
+def as_exemplars(like: object, count: int) -> list[str] | None:
+    """One exemplar a text: the same for all, or those given; None if there are none."""
+    if like is None:
+        return None
+    given = as_texts(like, "exemplar")
+    return given * count if isinstance(like, str) else _one_each(given, count, "exemplar")
+
+
 def as_sketches(sketch: object, count: int) -> list[Sketch]:
-    """One prefix a text: none, the same for all, or those given."""
-    if sketch is None:
-        return [Sketch()] * count
+    """One prefix a text: the same for all, or those given."""
     if not _is_list(sketch):
         raise UsageError(f"the sketch is {sketch!r} (expected codes such as (13, 5), or such codes for each text)")
     parts = list(cast(Iterable[object], sketch))
     if parts and all(map(_is_list, parts)):
-        return one_each([_as_sketch(cast(Iterable[object], part)) for part in parts], count, "sketch")
+        return _one_each([_as_sketch(cast(Iterable[object], part)) for part in parts], count, "sketch")
     return [_as_sketch(parts)] * count
 
 
-def one_each(values: list[T], count: int, what: str) -> list[T]:
-    """The values, if there are as many as texts."""
-    if len(values) != count:
-        raise UsageError(f"{len(values)} {what}s for {count} texts (expected one for all, or one for each)")
-    return values
-
-
-def prepare_texts(texts: Sequence[str], tokenizer: Tokenizer, *, max_length: int) -> list[PreparedText]:
+def prepare_texts(texts: Sequence[str], tokenizer: "Tokenizer", *, max_length: int) -> list[PreparedText]:
     """Make texts with some content ready for a model that reads `max_length` tokens, begin and end included."""
     room = max_length - 2
     cleaned = [_clean(text) for text in texts]
@@ -134,6 +135,13 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
 
 
+def _one_each(values: list[T], count: int, what: str) -> list[T]:
+    """The values, if there are as many as texts."""
+    if len(values) != count:
+        raise UsageError(f"{len(values)} {what}s for {count} texts (expected one for all, or one for each)")
+    return values
+
+
 def _as_sketch(codes: Iterable[object]) -> Sketch:
     found = list(codes)
     for level, code in enumerate(found, 1):
@@ -145,7 +153,7 @@ def _clean(text: str) -> str:
     return " ".join(_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)).split())
 
 
-def _prepared(original: str, head: str, tokens: list[int], tokenizer: Tokenizer, room: int) -> PreparedText:
+def _prepared(original: str, head: str, tokens: list[int], tokenizer: "Tokenizer", room: int) -> PreparedText:
     warnings = []
     if _CONTROL.search(original):
         warnings.append("control characters were replaced by spaces")

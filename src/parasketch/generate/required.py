@@ -1,4 +1,4 @@
-"""What a sentence must contain: the tokens of the source's numbers and names, and the search's book about them.
+"""What a sentence must contain: the tokens of the source's numbers and names, and which of them have been said.
 
 The facts of a source become runs of its own tokens. A sentence has to contain the runs in the order of the source,
 each of them in one piece; how many of their tokens a hypothesis has said is all that has to be known about it.

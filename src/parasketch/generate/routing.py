@@ -10,7 +10,7 @@ from parasketch.errors import ModelError, UsageError
 from parasketch.generate.engine import Engine, require
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.pretrained import find_model, load_engine, shipped_models
-from parasketch.generate.requests import Options, PreparedText, Request, as_sketches, as_texts, one_each
+from parasketch.generate.requests import Options, PreparedText, Request
 from parasketch.text.sentence_encoder import SentenceModel
 
 FOR_QUESTIONS, FOR_OTHERS = "questions", "captions"
@@ -90,27 +90,24 @@ def assign(
     texts: Sequence[str],
     options: Options,
     *,
-    like: str | Sequence[str] | None = None,
-    sketch: Sequence[int] | Sequence[Sequence[int]] | None = None,
+    exemplars: Sequence[str] | None = None,
+    prefixes: Sequence[Sketch] | None = None,
 ) -> list[Assignment]:
     """A request for each text, with the model that works on it; what a model cannot do is an error."""
-    if like is not None and sketch is not None:
+    if exemplars is not None and prefixes is not None:
         raise UsageError("the form can follow an exemplar (like) or a sketch, not both")
-    exemplars: list[str] | list[None] = [None] * len(texts)
-    if like is not None:
-        given = as_texts(like, "exemplar")
-        exemplars = given * len(texts) if isinstance(like, str) else one_each(given, len(texts), "exemplar")
-    prefixes = as_sketches(sketch, len(texts))
     chosen = [engines.choose(text) for text in texts]
     for engine in dict.fromkeys(chosen):
-        _check_abilities(engine, options, like=like is not None, sketch=sketch is not None)
-    if like is not None:
-        prefixes = _exemplar_sketches(chosen, [exemplar for exemplar in exemplars if exemplar is not None])
+        _check_abilities(engine, options, like=exemplars is not None, sketch=prefixes is not None)
+    if exemplars is not None:
+        prefixes = _exemplar_sketches(chosen, exemplars)
+    prefixes = prefixes or [Sketch()] * len(texts)
+    followed: Sequence[str | None] = exemplars or [None] * len(texts)
     for engine, prefix in zip(chosen, prefixes, strict=True):
         _check_sketch(engine, prefix)
     return [
         (engine, Request(text=text, prefix=prefix, exemplar=exemplar))
-        for engine, text, prefix, exemplar in zip(chosen, _prepare(chosen, texts), prefixes, exemplars, strict=True)
+        for engine, text, prefix, exemplar in zip(chosen, _prepare(chosen, texts), prefixes, followed, strict=True)
     ]
 
 

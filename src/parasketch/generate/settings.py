@@ -4,8 +4,9 @@ They are tuned on development data together with a model, so they ship with it, 
 config.json.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from parasketch.config import from_dict, require
@@ -60,6 +61,18 @@ class RerankWeights:
     """Cosine to the input by a sentence encoder, where one is in use."""
 
 
+_RANGES: dict[str, tuple[float, float]] = {
+    "beam": (1, 256),
+    "expansion": (1, 256),
+    "length_penalty": (-100, 100),
+    "max_tokens": (3, 4096),
+    "max_ratio": (0, 1000),
+    "sketches": (1, 4096),
+    "finalists": (1, 65536),
+    "diversity": (0, 1e6),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerateConfig:
     """The search over sketches and tokens, and the choice among candidates."""
@@ -85,9 +98,10 @@ class GenerateConfig:
     weights: RerankWeights = field(default_factory=RerankWeights)
 
     def __post_init__(self) -> None:
-        for key, least in (("beam", 1), ("expansion", 1), ("sketches", 1), ("finalists", 1), ("max_tokens", 3)):
-            require(getattr(self, key) >= least, f"generate.{key}", f"at least {least}")
-        require(self.max_ratio >= 0, "generate.max_ratio", "0 or more")
+        for key, (least, most) in _RANGES.items():
+            require(least <= getattr(self, key) <= most, f"generate.{key}", f"{least} to {most}")
+        for item in fields(self.weights):
+            require(math.isfinite(getattr(self.weights, item.name)), f"generate.weights.{item.name}", "a finite number")
         require(0 <= self.own_code_penalty < 1, "generate.own_code_penalty", "at least 0 and less than 1")
 
 

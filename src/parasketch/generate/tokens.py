@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parasketch.data.counter_rng import random_bits, uniform
+from parasketch.counter_rng import random_bits, uniform
 from parasketch.generate.decoding import Decoding, NextTokens, Rules
 from parasketch.generate.required import Required, Requirements, take_in_turn
 from parasketch.generate.settings import GenerateConfig

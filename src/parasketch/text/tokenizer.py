@@ -1,7 +1,7 @@
 """Text to ids and back, behind one small facade over the `tokenizers` library.
 
 Two kinds share it. The subword model that `Tokenizer.train` makes is byte-level and keeps the spaces, so that
-`decode(encode(text)) == normalise(text)` for every text, whatever it was trained on. BERT's WordPiece
+`decode(encode(text)) == kept_text(text)` for every text, whatever it was trained on. BERT's WordPiece
 (`Tokenizer.from_bert_vocab`) forgets the spaces and the accents; the spaces are put back by rule. Neither
 adds special tokens, and neither reads "[MASK]" in a text as anything but six characters.
 """
@@ -53,7 +53,7 @@ _WORDS = (
 )
 
 
-def normalise(text: str) -> str:
+def kept_text(text: str) -> str:
     """The text as the subword model keeps it: lower-case, NFC, single spaces between words, none around."""
     return str(_NORMALISER.normalize_str(_lower(text))).removeprefix(" ")
 

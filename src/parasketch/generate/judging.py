@@ -1,7 +1,9 @@
-"""Cycle consistency: how well the model gets the input back from a candidate's meaning and the input's own sketch.
+"""Judgements that need a model, and so are made of the best candidates only: whether the meaning is still there.
 
-A candidate that lost part of the meaning cannot give it back, so no other model is needed to notice. The work is done
-in blocks of like length, which bound the memory that the softmax over the vocabulary takes.
+Cycle consistency: how well the model gets the input back from a candidate's meaning and the input's own sketch. A
+candidate that lost part of the meaning cannot give it back, so no other model is needed to notice. The work is done
+in blocks of like length, which bound the memory that the softmax over the vocabulary takes. A sentence encoder, where
+one is in use, gives a second opinion.
 """
 
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from torch import Tensor
 
 from parasketch.model.inputs import Sentences
 from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.text.sentence_encoder import SentenceModel
 
 _BLOCK_ELEMENTS = 1 << 23  # 32 MB of fp32 log-probabilities at a time
 
@@ -36,3 +39,12 @@ def cycle_log_likelihood(
         scores = model.log_likelihood(encoding, sources, own_form[torch.from_numpy(block).to(device)], targets)
         result[block] = scores.cpu().numpy() / (lengths[block] - 1)
     return result
+
+
+def cosines(
+    encoder: SentenceModel, sources: Sequence[str], candidates: Sequence[str], places: Sequence[int]
+) -> list[float]:
+    """The cosine of each candidate to its source, sources[places[i]]."""
+    vectors = encoder.encode(sources)
+    found: list[float] = (encoder.encode(candidates) * vectors[list(places)]).sum(axis=1).tolist()
+    return found

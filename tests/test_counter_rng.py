@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parasketch.data.counter_rng import below, mix, permute, random_bits, uniform
+from parasketch.counter_rng import below, mix, permute, random_bits, uniform
 
 
 def test_mix_is_the_finaliser_of_splitmix64() -> None:

@@ -1,17 +1,13 @@
 import gzip
 import io
-import json
 from pathlib import Path
 
 import pytest
 
+from parasketch.bulk.reading import count_rows, names_a_file, open_rows
 from parasketch.data.records import BadRows
 from parasketch.errors import DataError, UsageError
 from parasketch.files import raise_error
-from parasketch.generate.paraphrases import Paraphrase, Sketch
-from parasketch.generate.rows import Row, Rows, RowWriter, count_rows, names_a_file, open_rows
-
-PARAPHRASES = [Paraphrase(text=text, sketch=Sketch(1), score=0.0, difference=0.5) for text in ('so, "so"', "no")]
 
 
 def texts(path: Path | str, column: str | None = None) -> list[object]:
@@ -93,39 +89,47 @@ def test_texts_and_names_of_files(argument: str, expected: bool) -> None:
     assert names_a_file(argument) == expected
 
 
-def table(*columns: str) -> Rows:
-    return Rows("csv", columns[0], columns, iter(()))
+def test_pipes_are_files() -> None:
+    assert names_a_file("/dev/null")
 
 
-def test_lines_of_every_format() -> None:
-    row = Row({"text": "hm\t?", "id": "7"}, "hm\t?")
-    csv, tsv, text, json_lines = (
-        RowWriter(table("text", "id"), format, 2) for format in ("csv", "tsv", "txt", "jsonl")
-    )
-    assert csv.header == "text,id,paraphrase_1,paraphrase_2,problem\n"
-    assert csv.line(row, PARAPHRASES, None) == 'hm\t?,7,"so, ""so""",no,\n'
-    assert csv.line(row, [], "is empty") == "hm\t?,7,,,is empty\n"
-    assert tsv.line(row, PARAPHRASES, None) == '"hm\t?"\t7\t"so, ""so"""\tno\t\n'
-    assert text.line(row, PARAPHRASES, None) == 'so, "so"\tno\n'
-    assert text.header == json_lines.header == ""
-    written = json.loads(json_lines.line(row, PARAPHRASES, None))
-    assert written["id"] == "7"
-    assert [each["text"] for each in written["paraphrases"]] == ['so, "so"', "no"]
-    assert "problem" not in written
-    assert json.loads(json_lines.line(row, [], "is empty"))["problem"] == "is empty"
+def test_a_directory_is_neither_a_text_nor_a_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a directory: name a file in it"):
+        names_a_file(str(tmp_path))
 
 
-def test_columns_are_never_overwritten() -> None:
-    with pytest.raises(UsageError, match="there is a column 'paraphrase_1' already"):
-        RowWriter(table("text", "paraphrase_1"), "csv", 1)
-    with pytest.raises(UsageError, match="there is a column 'paraphrases' already"):
-        RowWriter(table("text", "paraphrases"), "jsonl", 1)
-    with pytest.raises(UsageError, match="may differ in their columns"):
-        RowWriter(Rows("jsonl", "text", ("text",), iter(())), "csv", 1)
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.csv", "id,text,text\n1,a,b\n")
+    with pytest.raises(DataError, match=r"in\.csv:1: two columns are called 'text' \(expected a different name"):
+        texts(path)
 
 
-def test_whole_rows_are_counted_also_where_fields_have_line_ends(tmp_path: Path) -> None:
-    path = write(tmp_path / "out.csv", 'a,b\n1,"two\nlines"\n2,"not fin\n')
-    assert count_rows(path, "csv") == (2, len('a,b\n1,"two\nlines"\n'))
-    assert count_rows(path, "txt") == (4, path.stat().st_size)
-    assert count_rows(write(tmp_path / "out.jsonl", '{}\n{"a'), "jsonl") == (1, 3)
+def test_semicolons_part_columns_where_no_comma_does(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.csv", 'id;text\n1;"well; so, be it"\n2;yes, no\n')
+    assert texts(path) == ["well; so, be it", "yes, no"]
+    assert texts(write(tmp_path / "in.csv", "text,a;b\none,2\n")) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("in.csv", "text\none\n".encode("utf-16"), r"in\.csv: is UTF-16 text \(expected UTF-8: iconv -f UTF-16"),
+        ("in.txt", b"\xfe\xff" + "one\n".encode("utf-16-be"), "is UTF-16 text"),
+        ("in.csv", gzip.compress(b"text\none\n"), r"is packed by gzip \(expected a name that ends in \.gz\)"),
+        ("in.csv", b"PK\x03\x04\x14\x00", r"is a spreadsheet or a zip archive \(expected text: save it as CSV\)"),
+        ("in.json", b'[{"text": "one"},\n{"text": "two"}]\n', r"in\.json:1: is one JSON array \(.*jq -c '\.\[\]'"),
+        ("in.json", b'\n[\n{"text": "one"}\n]\n', r"in\.json:2: is one JSON array"),
+    ],
+)
+def test_other_kinds_of_files_are_refused_with_advice(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        texts(tmp_path / name)
+
+
+def test_rows_are_counted_not_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.csv", 'id,text\n1,"two\nlines"\n\n2,"b\n\nc"\n3\n4,d\n')
+    assert count_rows(str(path), column=None) == 3
+    assert count_rows(str(write(tmp_path / "in.txt", "a\n\nb")), column=None) == 3
+    assert count_rows("-", column=None) is None
+    assert count_rows(str(path), column="nothing") is None

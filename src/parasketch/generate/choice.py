@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.generate.candidates import FEATURES, Candidate, Judged
-from parasketch.generate.overlap import overlap_matrix
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.settings import RerankWeights
+from parasketch.generate.wording import overlap_matrix
 from parasketch.text.casing import restore_case
+from parasketch.text.sentences import SplitText
 
 # Ranks, not weights: every candidate that was asked for comes before one of a wider search, and a copy after all.
 _WIDER_SEARCH, _COPY = 1e6, 1e9
@@ -61,6 +62,26 @@ def to_paraphrases(
         results = [_input_itself(source, warnings)]
     repeats = [_marked(results[place % len(results)]) for place in range(n - len(results))]
     return results + repeats
+
+
+def join_paraphrases(text: SplitText, source: str, parts: Sequence[Sequence[Paraphrase]]) -> list[Paraphrase]:
+    """Paraphrases of a whole text from n of each of its sentences: the first ones together, the second ones, ..."""
+    return [_joined(text, source, rank) for rank in zip(*parts, strict=True)]
+
+
+def _joined(text: SplitText, source: str, parts: Sequence[Paraphrase]) -> Paraphrase:
+    faithfulness = [part.faithfulness for part in parts if part.faithfulness is not None]
+    whole = text.join([part.text for part in parts])
+    return Paraphrase(
+        text=whole,
+        sketch=Sketch(),  # each sentence has its own
+        score=sum(part.score for part in parts) / len(parts),
+        difference=float(1 - overlap_matrix([source, whole])[0, 1]),
+        faithfulness=min(faithfulness, default=None),
+        lost=tuple(fact for part in parts for fact in part.lost),
+        accepted=all(part.accepted for part in parts),
+        warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
+    )
 
 
 def _ranks(judged: Judged) -> NDArray[np.float64]:

@@ -1,25 +1,25 @@
-"""Rows of files of any length: text, CSV, TSV and JSON lines in, the same with paraphrases out, row by row.
+"""Rows of files of any length: text, CSV, TSV and JSON lines, one after the other.
 
 A row keeps all its columns. Every row that can be read comes out, whatever its text; a row that cannot be read (no
-JSON, a wrong number of fields, no UTF-8) is handed to `on_bad` and left out.
+JSON, a wrong number of fields, no UTF-8) is handed to `on_bad` and left out. A file that is something else as a whole
+(a JSON array, a spreadsheet, UTF-16) is refused with a word about what to do.
 """
 
-import csv
-import io
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
-from parasketch.data.tables import join_lines, split_fields, split_header
+from parasketch.delimited import join_lines, split_fields, split_header
 from parasketch.errors import DataError, UsageError
 from parasketch.files import STANDARD_STREAM, read_lines
-from parasketch.generate.paraphrases import Paraphrase
 
 RowFormat = Literal["txt", "csv", "tsv", "jsonl"]
 OnBad = Callable[[DataError], None]
+Lines = Iterator[tuple[int, str]]
 
 ENDINGS: dict[str, RowFormat] = {
     ".txt": "txt",
@@ -30,7 +30,6 @@ ENDINGS: dict[str, RowFormat] = {
     ".json": "jsonl",
 }
 USUAL_COLUMNS = ("text", "sentence", "question", "input", "source")
-RESULTS, PROBLEM = "paraphrases", "problem"
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,12 @@ class Rows:
     rows: Iterator[Row]
 
 
-def open_rows(path: str, *, column: str | None, on_bad: OnBad) -> Rows:
-    """Open a file (`-` is standard input); the format is told from its ending, or from its first line."""
-    lines = read_lines(path, on_bad)
+def open_rows(path: str, *, column: str | None, on_bad: OnBad, stream: IO[bytes] | None = None) -> Rows:
+    """Open a file (`-` is standard input); the format is told from its ending, or from its first line.
+
+    With a `stream` that is read instead, and the path is only its name.
+    """
+    lines = read_lines(path, on_bad, stream)
     first = next((pair for pair in lines if pair[1].strip()), None) if _is_structured(path, column) else None
     if first is None:
         first = next(lines, None)
@@ -68,8 +70,18 @@ def open_rows(path: str, *, column: str | None, on_bad: OnBad) -> Rows:
             "txt", "text", ("text",), (Row({"text": line}, line) for _, line in itertools.chain([first], lines))
         )
     if format == "jsonl":
-        return _open_json(path, itertools.chain([first], lines), column, on_bad)
+        return _open_json(path, first, lines, column, on_bad)
     return _open_table(path, first, lines, column, on_bad)
+
+
+def count_rows(path: str, *, column: str | None) -> int | None:
+    """How many rows a file has, for a progress bar; None if it cannot be read twice, or not as it is asked for."""
+    if not Path(path).is_file():
+        return None
+    try:
+        return sum(1 for _ in open_rows(path, column=column, on_bad=lambda _: None).rows)
+    except (DataError, UsageError):
+        return None  # whoever reads it in earnest will say so
 
 
 def format_of(path: str) -> RowFormat | None:
@@ -80,60 +92,13 @@ def format_of(path: str) -> RowFormat | None:
 def names_a_file(argument: str) -> bool:
     """Whether a command's argument is a file (or should be one, by its ending) rather than a text."""
     try:
-        exists = Path(argument).is_file()
-    except OSError:  # a text too long for a name
-        exists = False
-    return argument == STANDARD_STREAM or exists or (format_of(argument) is not None and len(argument.split()) == 1)
-
-
-class RowWriter:
-    """Turns rows and their paraphrases into lines of a format."""
-
-    def __init__(self, source: Rows, format: RowFormat, n: int) -> None:
-        self.format, self._columns, self._n = format, list(source.columns), n
-        if source.format == "jsonl" and format in ("csv", "tsv"):
-            raise UsageError("the rows of a JSON lines file may differ in their columns: write JSON lines or text")
-        clash = [name for name in self._added() if name in self._columns]
-        if clash and format != "txt":
-            raise UsageError(f"there is a column {clash[0]!r} already: rename it, or write a text file")
-
-    @property
-    def header(self) -> str:
-        """The first line of the output; nothing where a format has no header."""
-        return "" if self.format in ("txt", "jsonl") else self._table_line([*self._columns, *self._added()])
-
-    def line(self, row: Row, paraphrases: Sequence[Paraphrase], problem: str | None) -> str:
-        """One row, its line end included."""
-        texts = [paraphrase.text for paraphrase in paraphrases]
-        if self.format == "txt":
-            return "\t".join(" ".join(text.split()) for text in texts) + "\n"
-        if self.format == "jsonl":
-            result = {**row.fields, RESULTS: [paraphrase.to_dict() for paraphrase in paraphrases]}
-            return json.dumps(result | ({PROBLEM: problem} if problem else {}), ensure_ascii=False) + "\n"
-        padded = texts + [""] * (self._n - len(texts))
-        return self._table_line([*(row.fields[name] for name in self._columns), *padded, problem or ""])
-
-    def _added(self) -> list[str]:
-        if self.format == "jsonl":
-            return [RESULTS, PROBLEM]
-        return [*(f"paraphrase_{rank}" for rank in range(1, self._n + 1)), PROBLEM]
-
-    def _table_line(self, fields: Iterable[str]) -> str:
-        stream = io.StringIO()
-        csv.writer(stream, delimiter="," if self.format == "csv" else "\t", lineterminator="\n").writerow(fields)
-        return stream.getvalue()
-
-
-def count_rows(path: Path, format: RowFormat) -> tuple[int, int]:
-    """How many whole lines of rows a file has, a header included, and how many bytes they take."""
-    rows, size, position, quotes = 0, 0, 0, 0
-    with path.open("rb") as stream:
-        for line in stream:
-            position += len(line)
-            quotes += line.count(b'"') if format in ("csv", "tsv") else 0
-            if line.endswith(b"\n") and quotes % 2 == 0:  # not inside a quoted field
-                rows, size = rows + 1, position
-    return rows, size
+        exists, is_directory = bool(argument) and Path(argument).exists(), Path(argument).is_dir()
+    except (OSError, ValueError):  # a text too long for a name, or with a NUL in it
+        exists = is_directory = False
+    if exists and is_directory:
+        raise UsageError(f"{argument} is a directory: name a file in it, or a text of more than a word")
+    by_ending = format_of(argument) is not None and len(argument.split()) == 1
+    return argument == STANDARD_STREAM or exists or by_ending  # pipes such as /dev/stdin exist and are no files
 
 
 def _is_structured(path: str, column: str | None) -> bool:
@@ -149,10 +114,12 @@ def _sniff(line: str, column: str | None) -> RowFormat:
     return "tsv" if "\t" in line else "csv"
 
 
-def _open_table(
-    path: str, first: tuple[int, str], lines: Iterator[tuple[int, str]], column: str | None, on_bad: OnBad
-) -> Rows:
+def _open_table(path: str, first: tuple[int, str], lines: Lines, column: str | None, on_bad: OnBad) -> Rows:
     delimiter, header = split_header(first[1])
+    twice = [name for place, name in enumerate(header) if name in header[:place]]
+    if twice:
+        problem = f"two columns are called {twice[0]!r}"
+        raise DataError(problem, path=path, line=first[0], expected="a different name for each column")
     column = _find_column(column, header, path, first[0])
     width = len(header)
 
@@ -173,15 +140,19 @@ def _open_table(
     return Rows("tsv" if delimiter == "\t" else "csv", column, header, rows())
 
 
-def _open_json(path: str, lines: Iterator[tuple[int, str]], column: str | None, on_bad: OnBad) -> Rows:
-    objects = _json_objects(path, lines, on_bad)
-    number, first = next(objects, (0, {}))
-    found = _find_column(column, list(first), path, number) if first else column or USUAL_COLUMNS[0]
-    both = itertools.chain([(number, first)] if first else [], objects)
-    return Rows("jsonl", found, list(first), (Row(fields, fields.get(found)) for _, fields in both))
+def _open_json(path: str, first: tuple[int, str], lines: Lines, column: str | None, on_bad: OnBad) -> Rows:
+    if first[1].lstrip().startswith("["):
+        name = "FILE" if path == STANDARD_STREAM else shlex.quote(path)
+        advice = f"JSON lines, one object a line: jq -c '.[]' {name} > rows.jsonl"
+        raise DataError("is one JSON array", path=path, line=first[0], expected=advice)
+    objects = _json_objects(path, itertools.chain([first], lines), on_bad)
+    number, fields = next(objects, (0, {}))
+    found = _find_column(column, list(fields), path, number) if fields else column or USUAL_COLUMNS[0]
+    both = itertools.chain([(number, fields)] if fields else [], objects)
+    return Rows("jsonl", found, list(fields), (Row(each, each.get(found)) for _, each in both))
 
 
-def _json_objects(path: str, lines: Iterator[tuple[int, str]], on_bad: OnBad) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_objects(path: str, lines: Lines, on_bad: OnBad) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in lines:
         if not line.strip():
             continue

@@ -5,6 +5,8 @@ split over ranks. Here the draw for (seed, stream, epoch, example) is the same w
 order and beside whichever others. The hash is a chain of splitmix64 finalisers, vectorised over numpy arrays.
 """
 
+import hashlib
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,6 +30,11 @@ def random_bits(seed: int, *counters: ArrayLike) -> Bits:
         # Mixing after every counter keeps (1, 2) and (2, 1) apart.
         bits = mix(bits + _GOLDEN * (np.atleast_1d(counter).astype(np.uint64) + np.uint64(1)))
     return bits
+
+
+def hash_text(text: str) -> int:
+    """A counter that stands for a text, 0 to 2^64 - 1."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def uniform(bits: Bits) -> NDArray[np.float64]:

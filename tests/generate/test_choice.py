@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from parasketch.generate.candidates import FEATURES, CandidateSet, Judged, judge
+from parasketch.generate.choice import IS_COPY, IS_INPUT, IS_REPEAT, choose, find_finalists, to_paraphrases
 from parasketch.generate.paraphrases import Sketch
-from parasketch.generate.rerank import IS_COPY, IS_INPUT, IS_REPEAT, choose, find_finalists, to_paraphrases
 from parasketch.generate.settings import RerankWeights
 from parasketch.generate.tokens import Hypothesis
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from parasketch.generate import cycle
-from parasketch.generate.cycle import cycle_log_likelihood
+from parasketch.generate import judging
+from parasketch.generate.judging import cycle_log_likelihood
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
@@ -28,5 +28,5 @@ def test_it_is_the_likelihood_of_the_input_given_the_candidate(
             for candidate, form, tokens in zip(candidates, forms, inputs, strict=True)
         ]
         np.testing.assert_allclose(found, expected, atol=1e-4)
-        monkeypatch.setattr(cycle, "_BLOCK_ELEMENTS", 1)  # one candidate at a time
+        monkeypatch.setattr(judging, "_BLOCK_ELEMENTS", 1)  # one candidate at a time
         np.testing.assert_allclose(cycle_log_likelihood(model, candidates, inputs, forms), expected, atol=1e-4)
