@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from parasketch.data.counter_rng import below, random_bits
+from parasketch.counter_rng import below, random_bits
 from parasketch.data.prepared import Ints, Prepared, Ragged
 from parasketch.errors import DataError
 

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from parasketch.config import to_dict
-from parasketch.data.counter_rng import random_bits
+from parasketch.counter_rng import random_bits
 from parasketch.errors import ConfigError, ModelError, UsageError
 from parasketch.generate.candidates import CandidateSet, Judged
+from parasketch.generate.choice import to_paraphrases
 from parasketch.generate.engine import Ability
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
-from parasketch.generate.rerank import to_paraphrases
 from parasketch.generate.settings import GenerateConfig, stored_settings
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
 from parasketch.model.inputs import Sentences
