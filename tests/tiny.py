@@ -8,11 +8,14 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from parasketch.config import load_config
 from parasketch.data.prepared import Prepared, Ragged
 from parasketch.data.triples import TripleBatch
+from parasketch.systems.corpus import CorpusTask
 from parasketch.systems.hrqvae.config import HrqVaeConfig, HrqVaeTrainConfig, ModelConfig
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.systems.hrqvae.task import HrqVaeTask
+from parasketch.systems.kinds import task_class
 from parasketch.systems.triples import TrainingBatch
 from parasketch.train.task import DevResult, Examples, Loss, Sources, Task
 
@@ -75,6 +78,30 @@ def config_for(
     short = train or HrqVaeTrainConfig(steps=12, batch_size=8, evaluations=3, checkpoint_minutes=0)
     size = {"vocab_size": prepared.tokenizer.vocab_size, "max_length": prepared.max_tokens + 2}
     return HrqVaeConfig(model=replace(model, **size), train=short)
+
+
+TINY_SETTINGS = {
+    "all": """model.width=16 model.heads=2 model.ff=32 model.encoder_layers=1 model.decoder_layers=1 data.vocab_size=300
+              train.batch_size=8 train.steps=30 train.evaluations=3 train.warmup=0.1 train.keep_checkpoints=3""",
+    "ae": "model.pool_heads=2",
+    "vae": "model.pool_heads=2",
+    "vqvae": "model.pool_heads=2 model.code_heads=4 model.codes=8",
+    "separator": """model.pool_heads=2 model.meaning_width=8 model.codes=8 model.predictor_hidden=16
+                    train.predictor_at=0.5""",
+    "hrqvae": """model.meaning_width=16 model.form_width=8 model.codes=4 model.predictor_width=16
+                 model.predictor_hidden=16 model.copy_width=8""",
+}
+"""Overrides of `small` for every kind, and those of each."""
+
+
+def tiny_overrides(kind: str, *more: str) -> list[str]:
+    return [*TINY_SETTINGS["all"].split(), *TINY_SETTINGS[kind].split(), *more]
+
+
+def tiny_task(kind: str, prepared: Prepared, *more: str) -> CorpusTask[Any]:
+    """A task of any kind on a corpus, of a tiny shape."""
+    task: Any = task_class(kind)
+    return task(load_config(task.config_type, kind, "small", tiny_overrides(kind, *more)), prepared)  # type: ignore[no-any-return]
 
 
 class BareTask(Task[TrainingBatch]):

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from parasketch.cli import evaluate
 from parasketch.errors import DataError, ParasketchError, UsageError
 from parasketch.model.storage import save_model
+from parasketch.systems.kinds import KINDS
 from parasketch.text.tokenizer import Tokenizer
 
 ITEMS = [
@@ -119,9 +120,10 @@ def test_compare_in_every_format(data: Path, train: Path, tmp_path: Path) -> Non
 def test_systems_are_listed() -> None:
     lines = run("systems").stdout.splitlines()
     assert [line.split()[0] for line in lines] == [
+        *KINDS,
         "copy",
         "tfidf",
-        "hrq-vae",
+        "trained",
         "plain",
         "own-sketch",
         "oracle",
@@ -143,7 +145,7 @@ def test_results_of_other_items_are_not_compared(data: Path, tmp_path: Path) -> 
         (["--system", "copy", "--model", "m"], "exactly one of --model, --system and --outputs"),
         (["--system", "copy", "--oracle"], "need a --model"),
         (["--model", "m", "--train", "x"], "--train and --save belong to --system"),
-        (["--system", "hrq-vae"], "give it with --model"),
+        (["--system", "oracle"], "give it with --model"),
         (["--system", "tfidf"], r"has to be fitted on training clusters \(--train\)"),
     ],
 )
@@ -175,7 +177,16 @@ def test_a_model_in_every_way(model: Path, data: Path, tmp_path: Path) -> None:
         *("evaluate", "--model", model, "--data", data, "--out", tmp_path, "--top", 2),
         *("--plain", "--own", "--oracle", "--depths"),
     )
-    ways = ["plain", "own-sketch", "oracle-depth-0", "oracle-depth-1", "oracle-depth-2", "oracle", "plain-oracle"]
+    ways = [
+        "plain",
+        "plain-depth-0",
+        "own-sketch",
+        "oracle-depth-0",
+        "oracle-depth-1",
+        "oracle-depth-2",
+        "oracle",
+        "plain-oracle",
+    ]
     names = ["tiny-toy-test", *(f"tiny-{way}-toy-test" for way in ways)]
     assert sorted(path.name for path in tmp_path.iterdir() if (path / "results.json").is_file()) == sorted(names)
     results = {name: json.loads((tmp_path / name / "results.json").read_text()) for name in names}
@@ -186,5 +197,5 @@ def test_a_model_in_every_way(model: Path, data: Path, tmp_path: Path) -> None:
     for name in names:
         rows = [json.loads(row) for row in (tmp_path / name / "outputs.jsonl").read_text().splitlines()]
         assert [row["input"] for row in rows] == [item["input"] for item in ITEMS]
-        assert {len(row["outputs"]) for row in rows} == {2 if name in (names[0], names[1]) else 1}
+        assert {len(row["outputs"]) for row in rows} == {2 if name in names[:2] else 1}
     assert "p_bleu" in results["tiny-toy-test"]["scores"]

@@ -11,7 +11,7 @@ from parasketch.systems.tfidf import TfIdf
 
 
 def test_every_system_is_listed_under_its_name() -> None:
-    assert list(SYSTEMS) == ["copy", "tfidf", "hrq-vae", "plain", "own-sketch", "oracle", "plain-oracle"]
+    assert list(SYSTEMS) == ["copy", "tfidf", "trained", "plain", "own-sketch", "oracle", "plain-oracle"]
     assert all(system.name == name and system.description for name, system in SYSTEMS.items())
 
 

@@ -49,6 +49,7 @@ def test_a_group_may_learn_in_a_part_of_the_run_only() -> None:
 
     assert rates(0.05) == pytest.approx([0.5, 0.0])
     assert rates(0.1) == pytest.approx([1.0, 0.0])
+    assert rates(0.5) == [0.0, 0.0], "the first has ended, the second begins"
     assert rates(0.55) == pytest.approx([0.0, 1.0])
     assert rates(0.6) == pytest.approx([0.0, 2.0])
     assert rates(1.01) == pytest.approx([0.0, 0.0]), "a cosine ends at 0 and stays there"

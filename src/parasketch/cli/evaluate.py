@@ -93,7 +93,7 @@ def evaluate_command(
         from parasketch.evaluate.outputs import read_outputs
         from parasketch.evaluate.results import EvalData
         from parasketch.evaluate.run import Run, evaluate_outputs, model_runs
-    from parasketch.systems.trained import HrqVae
+    from parasketch.systems.trained import Trained
 
     items = EvalData.read(data, limit)
     scorer = _scorer(alpha, templates, semantic, bootstrap, seed)
@@ -103,7 +103,7 @@ def evaluate_command(
         results = evaluate_outputs(found, items, scorer, name=label, command=_command(), seed=seed)
         _finish(results, items, found, out)
     elif model is not None:
-        predicted = HrqVae.from_pretrained(model, seed=seed, batch_size=batch_size)
+        predicted = Trained.from_pretrained(model, seed=seed, batch_size=batch_size)
         label = name or Path(model).name
         _evaluate(
             model_runs(predicted, name=label, top=top, plain=plain, own=own, oracle=oracle, depths=depths),
@@ -162,14 +162,17 @@ def compare_command(
 
 
 def systems_command() -> None:
-    """List the systems that can be evaluated.
+    """List the systems that can be trained, those that can be evaluated, and the ways to use a trained one.
 
     Example: [bold]parasketch systems[/bold]
     """
+    from parasketch.systems.kinds import KINDS
     from parasketch.systems.registry import SYSTEMS
 
+    for name, kind in KINDS.items():
+        typer.echo(f"{name:14}train: {kind.description}")
     for name, system in SYSTEMS.items():
-        typer.echo(f"{name:14}{system.description}")
+        typer.echo(f"{name:14}evaluate: {system.description}")
 
 
 def _scorer(

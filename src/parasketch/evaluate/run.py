@@ -12,7 +12,7 @@ from parasketch.evaluate.outputs import Outputs
 from parasketch.evaluate.results import EvalData, Results, collect
 from parasketch.evaluate.scoring import Scorer
 from parasketch.systems.base import System
-from parasketch.systems.trained import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
+from parasketch.systems.trained import Oracle, OwnSketch, Plain, PlainOracle, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def evaluate_outputs(
 
 
 def model_runs(
-    predicted: HrqVae,
+    predicted: Trained,
     *,
     name: str,
     top: int = 1,
@@ -62,10 +62,15 @@ def model_runs(
     oracle: bool = False,
     depths: bool = False,
 ) -> Sequence[Run]:
-    """The ways to evaluate one model; `depths` adds the oracle with 0 to D codes, of which D is `oracle` itself."""
+    """The ways to evaluate one model; `depths` adds the oracle with 0 to D codes, of which D is `oracle` itself.
+
+    With `plain` it also adds plain without any code: what predicted sketches have to beat.
+    """
     runs = [Run(name=name, system=predicted, candidates=top)]
     if plain:
         runs.append(Run(name=f"{name} plain", system=Plain.like(predicted), candidates=top))
+        if depths:
+            runs.append(Run(name=f"{name} plain depth 0", system=Plain.like(predicted, cut=0)))
     if own:
         runs.append(Run(name=f"{name} own sketch", system=OwnSketch.like(predicted)))
     if depths:

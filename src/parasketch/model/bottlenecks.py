@@ -1,6 +1,6 @@
-"""What stands between encoder and decoder: the Gaussian meaning of each token, and the pooled form.
+"""What stands between HRQ-VAE's encoder and decoder: the Gaussian meaning of each token, and the pooled form.
 
-Other systems (AE, VAE, VQ-VAE, Separator) are other bottlenecks between the same encoder and decoder.
+AE, VAE, VQ-VAE and Separator have other bottlenecks between the same encoder and decoder (`parasketch.systems`).
 """
 
 from dataclasses import dataclass
@@ -33,11 +33,15 @@ class GaussianMeaning(nn.Module):
     def forward(self, states: Tensor) -> Meaning:
         """(N, input_width) -> meaning of (N, width)."""
         mean, log_variance = self.mean(states).float(), self.log_variance(states).float()
-        divergence = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).mean(dim=-1)
         sample = mean
         if self.training:
             sample = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
-        return Meaning(sample=sample, divergence=divergence)
+        return Meaning(sample=sample, divergence=divergence(mean, log_variance))
+
+
+def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """KL of Gaussians (N, width) to the standard normal, mean over the dimensions, (N,)."""
+    return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).mean(dim=-1)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,14 @@ class Sentences:
         places[order] = np.arange(len(order))
         return Sentences(self.tokens[rows], layout), places
 
+    def shifted(self) -> tuple[Sentences, Tensor]:
+        """What a decoder reads of sentences (all but the last token) and what it has to say (all but the first)."""
+        ends, starts = self.layout.starts + self.layout.lengths - 1, self.layout.starts
+        read, said = np.ones((2, self.layout.num_tokens), dtype=bool)
+        read[ends], said[starts] = False, False
+        inputs = Sentences(self.tokens[torch.from_numpy(read)], Layout(self.layout.lengths - 1))
+        return inputs, self.tokens[torch.from_numpy(said)]
+
     def to(self, device: torch.device) -> Sentences:
         return Sentences(self.tokens.to(device), self.layout)
 

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from parasketch.model.ragged import Layout
+
 BLOCK_ELEMENTS = 1 << 20  # 4 MB of fp32 logits at a time: they stay in the cache between the passes over them
 
 
@@ -58,6 +60,12 @@ def token_log_likelihood(hidden: Tensor, weight: Tensor, targets: Tensor) -> Ten
     with torch.autocast(device, enabled=False):
         result: Tensor = _TokenLogLikelihood.apply(hidden, weight, targets)  # type: ignore[no-untyped-call]
     return result
+
+
+def mean_by_sentence(values: Tensor, layout: Layout) -> Tensor:
+    """Mean over each sentence's tokens (N,), then over the sentences; a scalar."""
+    weights = torch.from_numpy(1.0 / layout.lengths).to(values)[layout.owners.to(values.device)]
+    return (values * weights).sum() / layout.batch_size
 
 
 def _block(weight: Tensor) -> int:

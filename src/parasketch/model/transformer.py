@@ -1,6 +1,6 @@
 """The Transformer bricks, on flat rows of tokens (see ragged.py): no pad ever enters a matmul.
 
-Encoder and decoder follow the usual layers, pre-norm or post-norm. In the decoder, memory is [meaning ; form]
+Encoder and decoder follow the usual layers, pre-norm or post-norm. In a decoder with forms, memory is [meaning ; form]
 side by side in the feature dimension, the same form at every position. Its key part is then the same number for
 every position, which the softmax ignores, and its value part adds the same vector whatever the attention is. So
 attention runs over the meaning alone, and the form enters as one extra vector per sentence and layer: equal
@@ -175,7 +175,7 @@ class DecoderCache:
 
     own: list[tuple[Tensor, Tensor]]  # per layer: keys and values so far, (G, W, heads, t, dh)
     memory: list[tuple[Tensor, Tensor]]  # per layer: keys and values of the meaning, (G, heads, S, dh)
-    form: list[Tensor]  # per layer: the form's value, (G, 1, width)
+    form: list[Tensor]  # per layer: the form's value, (G, 1, width); none without forms
     blocked: Tensor  # (G, 1, 1, S), True at pads of the source
 
     @property
@@ -203,14 +203,15 @@ class DecoderCache:
 class DecoderLayer(nn.Module):
     form_offset: Tensor
 
-    def __init__(self, config: LayerConfig, *, meaning_width: int, form_width: int) -> None:
+    def __init__(self, config: LayerConfig, *, meaning_width: int, form_width: int | None) -> None:
         super().__init__()
         self.self_attention = Attention(config, memory_width=config.width)
         self.cross_attention = Attention(config, memory_width=meaning_width)
         # The value part of the form in the memory [meaning ; form]; its key part has no effect. What is the same in
         # all forms may be told once, in the offset, and left out of the forms.
-        self.form_value = nn.Linear(form_width, config.width, bias=False)
-        self.register_buffer("form_offset", torch.zeros(config.width))
+        if form_width is not None:
+            self.form_value = nn.Linear(form_width, config.width, bias=False)
+            self.register_buffer("form_offset", torch.zeros(config.width))
         self.feed_forward = FeedForward(config)
         self.self_residual, self.cross_residual, self.ff_residual = (Residual(config) for _ in range(3))
 
@@ -218,14 +219,15 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         meaning: Tensor,
-        form: Tensor,
+        form: Tensor | None,
         owners: Tensor,
         own: AttentionPlan,
         cross: AttentionPlan,
     ) -> Tensor:
         inner = self.self_residual.before(x)
         x = self.self_residual.after(x, self.self_attention(inner, own))
-        extra = F.embedding(owners, self.read_form(form))  # (B, width) -> one row a token
+        # (B, width) -> one row a token
+        extra = None if form is None else F.embedding(owners, self.read_form(form))
         inner = self.cross_residual.before(x)
         x = self.cross_residual.after(x, self.cross_attention(inner, cross, meaning, extra))
         return self.ff_residual.after(x, self.feed_forward(self.ff_residual.before(x)))
@@ -245,15 +247,16 @@ class DecoderLayer(nn.Module):
             cache.own.append((keys, values))
         x = self.self_residual.after(x, self.self_attention.attend(inner, *cache.own[index], None, None))
         inner = self.cross_residual.before(x)
-        crossed = self.cross_attention.attend(inner, *cache.memory[index], cache.blocked, cache.form[index])
+        form = cache.form[index] if cache.form else None
+        crossed = self.cross_attention.attend(inner, *cache.memory[index], cache.blocked, form)
         x = self.cross_residual.after(x, crossed)
         return self.ff_residual.after(x, self.feed_forward(self.ff_residual.before(x)))
 
 
 class Decoder(nn.Module):
-    """A stack of layers and a last norm, over the memory [meaning ; form]."""
+    """A stack of layers and a last norm, over the memory [meaning ; form], or over the meaning alone."""
 
-    def __init__(self, config: LayerConfig, *, layers: int, meaning_width: int, form_width: int) -> None:
+    def __init__(self, config: LayerConfig, *, layers: int, meaning_width: int, form_width: int | None) -> None:
         super().__init__()
         self.heads = config.heads
         self.layers = nn.ModuleList(
@@ -261,7 +264,7 @@ class Decoder(nn.Module):
         )
         self.norm = nn.LayerNorm(config.width)
 
-    def forward(self, x: Tensor, layout: Layout, meaning: Tensor, source: Layout, form: Tensor) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, meaning: Tensor, source: Layout, form: Tensor | None = None) -> Tensor:
         """Targets x (N, width) over meaning (M, meaning_width) and form (B, form_width) -> (N, width)."""
         own = AttentionPlan(layout, heads=self.heads, causal=True)
         cross = AttentionPlan(layout, source, heads=self.heads)
@@ -269,7 +272,7 @@ class Decoder(nn.Module):
             x = layer(x, meaning, form, layout.owners.to(x.device), own, cross)
         return self.norm(x)  # type: ignore[no-any-return]
 
-    def start(self, meaning: Tensor, mask: Tensor, sources: Tensor, form: Tensor) -> DecoderCache:
+    def start(self, meaning: Tensor, mask: Tensor, sources: Tensor, form: Tensor | None = None) -> DecoderCache:
         """A cache for G groups: meaning (B, S, meaning_width), mask (B, S), sources (G,), form (G, form_width).
 
         Keys and values are computed once per source, however many groups look at it.
@@ -278,7 +281,8 @@ class Decoder(nn.Module):
         for layer in self.decoder_layers:
             keys, values = layer.cross_attention.split_memory(meaning)
             memory.append((keys[sources], values[sources]))
-            forms.append(layer.read_form(form)[:, None])
+            if form is not None:
+                forms.append(layer.read_form(form)[:, None])
         return DecoderCache(own=[], memory=memory, form=forms, blocked=~mask[sources][:, None, None])
 
     def step(self, x: Tensor, cache: DecoderCache) -> Tensor:

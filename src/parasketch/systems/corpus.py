@@ -8,6 +8,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -26,6 +27,7 @@ from parasketch.data.splits import split_clusters, write_splits
 from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256, write_text
 from parasketch.model.storage import Storable, save_model
+from parasketch.systems.dev import DevItems, sample_items
 from parasketch.systems.settings import CorpusConfig
 from parasketch.train.task import Batch, Sources, Task
 
@@ -71,6 +73,13 @@ class CorpusTask(Task[B]):
     @abstractmethod
     def make_network(self) -> HasEmbedding:
         """The network of the configuration, with random weights."""
+
+    @cached_property
+    def dev_items(self) -> DevItems:
+        """The dev items that are looked at."""
+        settings = self.config.train
+        items = sample_items(self.dev, settings.evaluation_items)
+        return DevItems(items, self.tokenizer, max_length=self.config.model.max_length, select_by=settings.select_by)
 
     def save(self, directory: Path, dev: Mapping[str, float]) -> None:
         config = to_dict(self.config)

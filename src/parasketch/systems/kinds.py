@@ -30,7 +30,33 @@ class Kind:
     """A module with `load_engine(directory, device, semantic)`, which gives a `parasketch.generate.engine.Engine`."""
 
 
+_POOLED = "parasketch.systems.pooled.engine"
+
 KINDS: dict[str, Kind] = {
+    "ae": Kind(
+        "autoencoder: a Transformer whose decoder sees one vector of the source",
+        "parasketch.systems.ae.network:AE",
+        "parasketch.systems.ae.task:AeTask",
+        _POOLED,
+    ),
+    "vae": Kind(
+        "variational autoencoder: the vector is a Gaussian; several paraphrases are samples",
+        "parasketch.systems.vae.network:VAE",
+        "parasketch.systems.vae.task:VaeTask",
+        "parasketch.systems.vae.engine",
+    ),
+    "vqvae": Kind(
+        "VQ-VAE: the vector is cut into heads, each quantised with a codebook of its own",
+        "parasketch.systems.vqvae.network:VQVAE",
+        "parasketch.systems.vqvae.task:VqVaeTask",
+        _POOLED,
+    ),
+    "separator": Kind(
+        "Separator: a Gaussian meaning, and a form of four independent codes taken from an exemplar",
+        "parasketch.systems.separator.network:Separator",
+        "parasketch.systems.separator.task:SeparatorTask",
+        "parasketch.systems.separator.engine",
+    ),
     "hrqvae": Kind(
         "HRQ-VAE: the meaning of each token, and a form that is quantised to a path of codes, coarse to fine",
         "parasketch.systems.hrqvae.network:HRQVAE",

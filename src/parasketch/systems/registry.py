@@ -6,10 +6,10 @@ from parasketch.errors import ModelError, UsageError
 from parasketch.systems.base import System, read_manifest
 from parasketch.systems.copy import Copy
 from parasketch.systems.tfidf import TfIdf
-from parasketch.systems.trained import HrqVae, Oracle, OwnSketch, Plain, PlainOracle
+from parasketch.systems.trained import Oracle, OwnSketch, Plain, PlainOracle, Trained
 
 _FITTED_HERE: tuple[type[Copy] | type[TfIdf], ...] = (Copy, TfIdf)
-_TRAINED: tuple[type[HrqVae], ...] = (HrqVae, Plain, OwnSketch, Oracle, PlainOracle)
+_TRAINED: tuple[type[Trained], ...] = (Trained, Plain, OwnSketch, Oracle, PlainOracle)
 SYSTEMS: dict[str, type[System]] = {system.name: system for system in (*_FITTED_HERE, *_TRAINED)}
 
 

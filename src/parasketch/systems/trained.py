@@ -1,4 +1,4 @@
-"""HRQ-VAE as a system among others: with predicted sketches, the input's own sketch, or a reference's sketch.
+"""A trained model as a system among others: with predicted sketches, the input's own sketch, or a reference's sketch.
 
 The last is the oracle, an upper bound: it shows what the model could do if the right sketch were always
 predicted, and, with truncated sketches, how much of that each level of codes brings.
@@ -52,11 +52,11 @@ class Generator(Protocol):
         ...
 
 
-class HrqVae(System):
-    """A trained model with predicted sketches, the candidates of which are reranked."""
+class Trained(System):
+    """A trained model of any kind, as it is used; with sketches they are predicted, and candidates are reranked."""
 
-    name = "hrq-vae"
-    description = "a trained model as it is used: predicted sketches, reranked candidates"
+    name = "trained"
+    description = "a trained model as it is used; HRQ-VAE: predicted sketches, reranked candidates"
     rerank: ClassVar[bool] = True
 
     def __init__(
@@ -83,7 +83,7 @@ class HrqVae(System):
         return cls(generator, model=model, cut=cut, seed=seed, batch_size=batch_size)
 
     @classmethod
-    def like(cls, other: "HrqVae", *, cut: int | None = None) -> Self:
+    def like(cls, other: "Trained", *, cut: int | None = None) -> Self:
         """The same model used in this class's way, without loading it again."""
         return cls(other._generator, model=other._model, cut=cut, seed=other._seed, batch_size=other._batch_size)
 
@@ -95,7 +95,7 @@ class HrqVae(System):
     def fit(self, clusters: Iterable[Cluster]) -> None:
         """Training has a command of its own."""
         del clusters
-        raise UsageError("HRQ-VAE is trained with `parasketch train`, then evaluated with --model")
+        raise UsageError("a model is trained with `parasketch train`, then evaluated with --model")
 
     def generate(
         self, inputs: Sequence[str], n: int = 1, references: Sequence[Sequence[str]] | None = None
@@ -141,7 +141,7 @@ class HrqVae(System):
         return cls.from_pretrained(model, cut=cut)
 
 
-class Plain(HrqVae):
+class Plain(Trained):
     """A trained model alone: the `n` best sketches give the `n` candidates."""
 
     name = "plain"
@@ -149,7 +149,7 @@ class Plain(HrqVae):
     rerank = False
 
 
-class OwnSketch(HrqVae):
+class OwnSketch(Trained):
     """A trained model that keeps the form of its input."""
 
     name = "own-sketch"
@@ -160,7 +160,7 @@ class OwnSketch(HrqVae):
         return inputs
 
 
-class Oracle(HrqVae):
+class Oracle(Trained):
     """A trained model that is shown the form of a reference."""
 
     name = "oracle"

@@ -27,6 +27,7 @@ class TrainingBatch:
     exemplar_places: np.ndarray  # (B,)
     decoder_input: Sentences  # begin + target
     targets: Tensor  # (N,) target + end
+    source_sentences: np.ndarray  # (B,) which sentences of the corpus the sources are
 
     @classmethod
     def from_triples(cls, triples: TripleBatch, *, bos: int, eos: int) -> TrainingBatch:
@@ -44,6 +45,7 @@ class TrainingBatch:
             exemplar_places=places[half:],
             decoder_input=Sentences.from_ragged(target, first=bos),
             targets=Sentences.from_ragged(target, last=eos).tokens,
+            source_sentences=triples.source_sentence[order],
         )
 
     @property
@@ -57,6 +59,7 @@ class TrainingBatch:
             exemplar_places=self.exemplar_places,
             decoder_input=self.decoder_input.to(device),
             targets=self.targets.to(device),
+            source_sentences=self.source_sentences,
         )
 
 

@@ -29,5 +29,5 @@ def set_learning_rates(optimizer: torch.optim.Optimizer, share: float, config: T
     for group in optimizer.param_groups:
         first, last = group["first"], group["last"]
         within = (share - first) / (last - first)
-        learns = first <= share <= last or (last == 1 and within > 1)  # a run by the clock may be a little over time
+        learns = first <= share < last or (last == 1 and within >= 1)  # a run by the clock may be a little over time
         group["lr"] = group["peak"] * learning_rate_factor(within, config) if learns else 0.0

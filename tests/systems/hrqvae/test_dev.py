@@ -7,7 +7,8 @@ from parasketch.data.prepared import Prepared
 from parasketch.data.records import EvalItem
 from parasketch.errors import UsageError
 from parasketch.model.inputs import Sentences
-from parasketch.systems.hrqvae.dev import DevEvaluator, sample_items
+from parasketch.systems.dev import DevItems, sample_items
+from parasketch.systems.hrqvae.dev import look_at_dev
 from parasketch.systems.hrqvae.network import HRQVAE
 
 
@@ -26,8 +27,8 @@ def test_what_it_measures(items: list[EvalItem], model: HRQVAE, language_corpus:
     tokenizer = language_corpus.tokenizer
     before = {name: value.clone() for name, value in model.state_dict().items()}
     with torch.inference_mode():
-        result = DevEvaluator(items, tokenizer, max_length=50)(model)
-        again = DevEvaluator(items, tokenizer, max_length=50, select_by="loss")(model)
+        result = look_at_dev(model, DevItems(items, tokenizer, max_length=50))
+        again = look_at_dev(model, DevItems(items, tokenizer, max_length=50, select_by="loss"))
     measured = {"bleu", "self_bleu", "ibleu", "oracle_3", "oracle_2", "oracle_1", "oracle_0", "own_sketch", "nll"}
     assert set(result.metrics) == measured
     assert result.score == result.metrics["ibleu"]
@@ -38,7 +39,7 @@ def test_what_it_measures(items: list[EvalItem], model: HRQVAE, language_corpus:
 
     # The likelihood of the first reference of one item, in its own sketch, by hand.
     with torch.inference_mode():
-        alone = DevEvaluator(items[:1], tokenizer, max_length=50)(model).metrics["nll"]
+        alone = look_at_dev(model, DevItems(items[:1], tokenizer, max_length=50)).metrics["nll"]
         frame = [
             Sentences.from_lists([[tokenizer.bos_id, *tokenizer.encode(text), tokenizer.eos_id]])
             for text in (items[0].input, items[0].references[0])
@@ -51,13 +52,14 @@ def test_what_it_measures(items: list[EvalItem], model: HRQVAE, language_corpus:
 def test_texts_longer_than_the_model_are_cut(model: HRQVAE, language_corpus: Prepared) -> None:
     long = EvalItem("now " * 200, ("again " * 200,))
     with torch.inference_mode():
-        result = DevEvaluator([long], language_corpus.tokenizer, max_length=model.config.max_length)(model)
+        dev = DevItems([long], language_corpus.tokenizer, max_length=model.config.max_length)
+        result = look_at_dev(model, dev)
     assert result.metrics["nll"] > 0
 
 
 def test_no_items(language_corpus: Prepared) -> None:
     with pytest.raises(UsageError, match="there are no evaluation items"):
-        DevEvaluator([], language_corpus.tokenizer, max_length=50)
+        DevItems([], language_corpus.tokenizer, max_length=50)
 
 
 def test_a_sample_is_spread_and_always_the_same() -> None:

@@ -5,10 +5,11 @@ import pytest
 import torch
 from tiny import make_batch, make_model
 
+from parasketch.model.likelihood import mean_by_sentence
 from parasketch.model.outputs import TrainingOutput
 from parasketch.model.ragged import Layout
 from parasketch.systems.hrqvae.config import HrqVaeTrainConfig
-from parasketch.systems.hrqvae.objective import mean_by_sentence, objective
+from parasketch.systems.hrqvae.objective import objective
 
 
 def test_a_long_sentence_counts_as_much_as_a_short_one() -> None:

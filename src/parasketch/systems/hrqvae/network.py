@@ -186,14 +186,7 @@ class HRQVAE(nn.Module):
         order = np.argsort(targets.layout.lengths, kind="stable")
         ordered, places = targets.sorted_by_length()
         source_layout, source_rows = encoding.sentences.layout.select(sources.cpu().numpy()[order])
-        device = form.device
-        ends = ordered.layout.starts + ordered.layout.lengths - 1
-        inner = np.ones(ordered.layout.num_tokens, dtype=bool)
-        inner[ends] = False
-        inputs = Sentences(ordered.tokens[torch.from_numpy(inner)], Layout(ordered.layout.lengths - 1))
-        is_target = np.ones(ordered.layout.num_tokens, dtype=bool)
-        is_target[ordered.layout.starts] = False
-        wanted = ordered.tokens[torch.from_numpy(is_target)]
+        device, (inputs, wanted) = form.device, ordered.shifted()
         rows = source_rows.to(device)
         meaning, states = encoding.meaning[rows], encoding.states[rows]
         hidden = self._decode(inputs, meaning, source_layout, form[torch.from_numpy(order).to(device)])

@@ -6,12 +6,10 @@ plus, if wanted, a term that keeps all codes in use. The last term of L has deta
 only.
 """
 
-import torch
-from torch import Tensor
 from torch.nn import functional as F
 
+from parasketch.model.likelihood import mean_by_sentence
 from parasketch.model.outputs import TrainingOutput
-from parasketch.model.ragged import Layout
 from parasketch.systems.hrqvae.config import HrqVaeTrainConfig
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.systems.settings import kl_weight
@@ -33,9 +31,3 @@ def objective(
         terms["imbalance"] = model.quantizer.imbalance(output.form_scores)
         loss = loss + config.imbalance_weight * terms["imbalance"]
     return Loss(loss, {name: term.detach() for name, term in terms.items()})
-
-
-def mean_by_sentence(values: Tensor, layout: Layout) -> Tensor:
-    """Mean over each sentence's tokens (N,), then over the sentences; a scalar."""
-    weights = torch.from_numpy(1.0 / layout.lengths).to(values)[layout.owners.to(values.device)]
-    return (values * weights).sum() / layout.batch_size

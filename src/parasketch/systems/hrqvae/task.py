@@ -1,7 +1,6 @@
 """HRQ-VAE as something to train: triples, the objective, and the care of its codebooks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,7 +11,7 @@ from parasketch.data.records import EvalItem
 from parasketch.systems.corpus import CorpusTask
 from parasketch.systems.hrqvae.codebooks import revive_codes, start_codebooks
 from parasketch.systems.hrqvae.config import KIND, HrqVaeConfig, HrqVaeTrainConfig
-from parasketch.systems.hrqvae.dev import DevEvaluator, sample_items
+from parasketch.systems.hrqvae.dev import look_at_dev
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.systems.hrqvae.objective import objective
 from parasketch.systems.hrqvae.schedules import is_quantised, temperature
@@ -77,15 +76,7 @@ class HrqVaeTask(CorpusTask[TrainingBatch]):
         return {f"perplexity_{d + 1}": value for d, value in enumerate(self.network.quantizer.perplexity())}
 
     def evaluate(self) -> DevResult | None:
-        return self._evaluator(self.network) if self.dev else None
-
-    @cached_property
-    def _evaluator(self) -> DevEvaluator:
-        settings = self.config.train
-        items = sample_items(self.dev, settings.evaluation_items)
-        return DevEvaluator(
-            items, self.tokenizer, max_length=self.config.model.max_length, select_by=settings.select_by
-        )
+        return look_at_dev(self.network, self.dev_items) if self.dev else None
 
     def state(self) -> dict[str, Any]:
         return {"form_started": self._form_started}

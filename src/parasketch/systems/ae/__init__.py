@@ -1,0 +1,1 @@
+"""AE: the plainest of the comparison systems, a Transformer through one vector."""

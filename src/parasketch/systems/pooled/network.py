@@ -1,0 +1,146 @@
+"""The network of the systems with one vector a sentence: encoder, bottleneck, decoder.
+
+    source -> encoder -> one vector (the bottleneck) -> the only memory of the decoder -> target
+
+What tells AE, VAE and VQ-VAE apart is the bottleneck. Nothing of the source reaches the decoder beside the vector, so
+there is no copying either.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from parasketch.model.inputs import Sentences
+from parasketch.model.likelihood import token_log_likelihood
+from parasketch.model.outputs import DecodingState
+from parasketch.model.ragged import Layout
+from parasketch.model.storage import StoredModel, check_vocabulary
+from parasketch.model.transformer import Decoder, Encoder, LayerConfig, TokenEmbedding
+from parasketch.systems.pooled.config import PooledModelConfig
+from parasketch.systems.pooled.pairs import PairBatch
+from parasketch.text.tokenizer import Tokenizer
+
+
+@dataclass
+class Latent:
+    """B sentences as one vector each."""
+
+    vector: Tensor
+    """(B, width): a sample in training where the bottleneck is noisy, else the mean."""
+    penalties: dict[str, Tensor] = field(default_factory=dict)
+    """What the bottleneck asks to be added to the loss, by name, (B,) each."""
+    deviation: Tensor | None = None
+    """(B, width), the standard deviation of a noisy bottleneck."""
+
+
+@dataclass  # not frozen: Fabric hooks into the tensors of what a forward returns
+class PooledOutput:
+    """What one training forward gives; B pairs with N target tokens."""
+
+    log_likelihood: Tensor
+    """Of every target token, (N,)."""
+    penalties: dict[str, Tensor]
+    """(B,) each."""
+
+
+class PooledNetwork(nn.Module, ABC):
+    """Encoder and decoder around a bottleneck."""
+
+    kind: ClassVar[str]
+    config_type: ClassVar[type[PooledModelConfig]] = PooledModelConfig
+    copying: None = None
+
+    def __init__(self, config: PooledModelConfig, *, mask_id: int) -> None:
+        super().__init__()
+        self.config, self.mask_id = config, mask_id
+        layer = LayerConfig(
+            width=config.width,
+            heads=config.heads,
+            ff=config.ff,
+            dropout=config.dropout,
+            attention_dropout=config.attention_dropout,
+            pre_norm=config.pre_norm,
+            bias=config.bias,
+        )
+        self.embedding = TokenEmbedding(
+            vocab_size=config.vocab_size,
+            width=config.width,
+            max_length=config.max_length,
+            dropout=config.dropout,
+        )
+        self.embedding.weight.requires_grad_(not config.frozen_embeddings)
+        self.encoder = Encoder(layer, layers=config.encoder_layers, causal=config.causal_encoder)
+        self.decoder = Decoder(layer, layers=config.decoder_layers, meaning_width=config.width, form_width=None)
+
+    @classmethod
+    def load(cls, stored: StoredModel) -> tuple[Self, Tokenizer]:
+        """The network of a model directory, and its tokenizer."""
+        config, tokenizer = stored.read_config(cls.config_type), stored.read_tokenizer()
+        check_vocabulary(stored, tokenizer, config.vocab_size)
+        with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
+            network = cls(config, mask_id=tokenizer.mask_id)
+        return stored.fill(network), tokenizer
+
+    @abstractmethod
+    def squeeze(self, states: Tensor, layout: Layout) -> Latent:
+        """The bottleneck: encoder states (N, width) of B sentences -> one vector each."""
+
+    def forward(self, batch: PairBatch) -> PooledOutput:
+        """One pass over B pairs."""
+        latent = self.squeeze(self.states(batch.encoded), batch.encoded.layout)
+        places = torch.from_numpy(batch.source_places).to(latent.vector.device)
+        hidden = self.decode(batch.decoder_input, latent.vector[places])
+        return PooledOutput(token_log_likelihood(hidden, self.embedding.weight, batch.targets), latent.penalties)
+
+    def states(self, sentences: Sentences) -> Tensor:
+        """The encoder's states of sentences that are sorted by length, (N, width)."""
+        positions = sentences.layout.positions.to(sentences.tokens.device)
+        states: Tensor = self.encoder(self.embedding(sentences.tokens, positions), sentences.layout)
+        return states
+
+    def encode(self, sentences: Sentences) -> Latent:
+        """The vectors of sentences that begin and end with their special tokens, in their order; evaluation only."""
+        ordered, order = sentences.sorted_by_length()
+        latent = self.squeeze(self.states(ordered), ordered.layout)
+        places = torch.from_numpy(order).to(latent.vector.device)
+        deviation = None if latent.deviation is None else latent.deviation[places]
+        return Latent(latent.vector[places], deviation=deviation)
+
+    def decode(self, inputs: Sentences, vectors: Tensor) -> Tensor:
+        """Hidden states (N, width) of B sentences, each over its one vector (B, width)."""
+        tokens = inputs.tokens
+        if self.training and self.config.token_dropout:
+            dropped = torch.rand(tokens.shape, device=tokens.device) < self.config.token_dropout
+            tokens = tokens.masked_fill(dropped, self.mask_id)
+        positions = inputs.layout.positions.to(tokens.device)
+        memory = Layout(np.ones(len(vectors), dtype=np.int64))
+        hidden: Tensor = self.decoder(self.embedding(tokens, positions), inputs.layout, vectors, memory)
+        return hidden
+
+    def start(self, vectors: Tensor) -> DecodingState:
+        """Begin decoding G groups, each from its vector (G, width)."""
+        groups, device = len(vectors), vectors.device
+        mask = torch.ones(groups, 1, dtype=torch.bool, device=device)
+        cache = self.decoder.start(vectors[:, None], mask, torch.arange(groups, device=device))
+        nothing = torch.empty(groups, 0, dtype=torch.int64, device=device)
+        return DecodingState(cache=cache, pointer_keys=None, source_tokens=nothing)
+
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """Log-probabilities of the next token given the last ones: (G, W) -> (G, W, vocab_size)."""
+        positions = torch.full_like(tokens, state.cache.length)
+        hidden = self.decoder.step(self.embedding(tokens, positions), state.cache)
+        return torch.log_softmax(hidden @ self.embedding.weight.T, dim=-1)
+
+    def log_likelihood(self, vectors: Tensor, targets: Sentences) -> Tensor:
+        """log p of G target sentences (begin and end included), each from its vector (G, width); evaluation only."""
+        ordered, order = targets.sorted_by_length()
+        places = torch.from_numpy(order).to(vectors.device)
+        inputs, wanted = ordered.shifted()
+        hidden = self.decode(inputs, vectors[places.argsort()])
+        scores = token_log_likelihood(hidden, self.embedding.weight, wanted)
+        summed = scores.new_zeros(len(vectors)).index_add(0, inputs.layout.owners.to(scores.device), scores)
+        return summed[places]

@@ -1,0 +1,32 @@
+"""Paraphrases by the VAE: one from the mean of the vector; several from as many samples of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from parasketch.generate.requests import Options, Request
+from parasketch.systems.pooled.engine import PooledEngine, Variant, load_as, text_hash
+from parasketch.systems.pooled.network import Latent
+from parasketch.text.sentence_encoder import SentenceModel
+
+
+class VaeEngine(PooledEngine):
+    def variants(self, latent: Latent, requests: Sequence[Request], options: Options) -> list[list[Variant]]:
+        if options.n == 1 or latent.deviation is None:
+            return super().variants(latent, requests, options)
+        return [
+            [Variant(mean + noise * deviation) for noise in self._noise(request, options, mean)]
+            for request, mean, deviation in zip(requests, latent.vector, latent.deviation, strict=True)
+        ]
+
+    def _noise(self, request: Request, options: Options, mean: torch.Tensor) -> torch.Tensor:
+        """n standard normal vectors, (n, width), the text's own."""
+        seed = (text_hash(request.text.text) + options.seed * 0x9E3779B97F4A7C15) % 2**63
+        numbers = torch.randn(options.n, len(mean), generator=torch.Generator().manual_seed(seed))
+        return numbers.to(mean)
+
+
+def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:
+    """The model of a directory with the settings stored beside it."""
+    return load_as(VaeEngine, directory, device, semantic)
