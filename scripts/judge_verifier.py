@@ -9,13 +9,16 @@ WORK and BASE are those of `train_verifier.py`, which also makes the pairs; DATA
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 
 from parasketch.files import write_text
+from parasketch.model.storage import CONFIG, WEIGHTS
 from parasketch.verify.figures import fit_temperature, judge, threshold_accepting
 from parasketch.verify.pairs import MadePair, read_clusters, read_pairs, word_overlap
 from parasketch.verify.sentence_vectors import SentenceVectors
@@ -32,22 +35,47 @@ COLUMNS = (
 
 def decide(arguments: argparse.Namespace) -> None:
     """Fit temperature and threshold on dev pairs, and write the verifier with them."""
+    torch.set_num_threads(1)
     loaded = load_verifier(arguments.run_directory / "export")
-    verifier = Verifier(loaded.model, loaded.tokenizer, Decision(both_directions=arguments.both_directions))
-    pairs = [*read_pairs(arguments.data / "meaning" / "dev.jsonl.gz"), *read_pairs(arguments.pairs)]
-    probabilities = np.asarray(verifier([(pair.a, pair.b) for pair in pairs])).clip(1e-9, 1 - 1e-9)
-    temperature = fit_temperature(np.log(probabilities / (1 - probabilities)), [pair.same for pair in pairs])
-    verifier.decision = replace(verifier.decision, temperature=temperature)
-    references = {name: verifier(reference_pairs(arguments.data / name / "dev.jsonl.gz")) for name in SETS}
-    threshold = threshold_accepting(list(references.values()), arguments.accept)
-    decision = replace(verifier.decision, threshold=threshold)
-    sections = json.loads((arguments.run_directory / "export" / "config.json").read_text(encoding="utf-8"))
+    verifier = Verifier(loaded.model, loaded.tokenizer, Decision())
+    meaning = list(read_pairs(arguments.data / "meaning" / "dev.jsonl.gz"))
+    pairs = [*meaning, *first_of_each(read_pairs(arguments.pairs), arguments.most)]
+    texts, same = [(pair.a, pair.b) for pair in pairs], [pair.same for pair in pairs]
+    logits = verifier.logits(texts).double().numpy()
+    decision = Decision(temperature=fit_temperature(logits, same))
+    verifier.decision = decision
+    references = {
+        name: verifier(reference_pairs(arguments.data / name / "dev.jsonl.gz")[: arguments.references]) for name in SETS
+    }
+    decision = replace(decision, threshold=threshold_accepting(list(references.values()), arguments.accept))
+    content = json.loads((arguments.run_directory / "export" / CONFIG).read_text(encoding="utf-8"))
     card = arguments.card.read_text(encoding="utf-8") if arguments.card else None
-    save_verifier(
-        arguments.out, loaded.model, loaded.tokenizer, decision, sections={"train": sections["train"]}, card=card
-    )
-    print(f"{decision}; accepted of dev references:")
-    print({name: round(float(np.mean(np.asarray(scores) >= threshold)), 3) for name, scores in references.items()})
+    sections = {"train": content["train"]}
+    save_verifier(arguments.out, loaded.model, loaded.tokenizer, decision, sections=sections, card=card)
+    accepted = {
+        name: cell(judge(scores, [True] * len(scores), decision.threshold).accepted)
+        for name, scores in references.items()
+    }
+    print(f"{decision}; accepted of dev references: {accepted}")
+    print(f"dev pairs: {judge(1 / (1 + np.exp(-logits / decision.temperature)), same, decision.threshold)}")
+    if arguments.compare:
+        both = (logits + verifier.logits([(b, a) for a, b in texts]).double().numpy()) / 2
+        one, two = (judge(values[: len(meaning)], same[: len(meaning)], 0.0).auc for values in (logits, both))
+        print(f"AUC on meaning dev: one direction {cell(one)}, both {cell(two)}")
+        loaded.model.load_state_dict(load_file(arguments.run_directory / "checkpoint" / WEIGHTS))
+        exact = verifier.logits(texts[: len(meaning)]).double().numpy()
+        changes = np.abs(np.diff([1 / (1 + np.exp(-values)) for values in (exact, logits[: len(meaning)])], axis=0))
+        print(f"8 bits change probabilities by {changes.mean():.4f} on average, {changes.max():.4f} at most")
+
+
+def first_of_each(pairs: Iterable[MadePair], most: int) -> list[MadePair]:
+    """The first pairs of every source, kind and label, at most so many of each."""
+    kept: dict[tuple[str, str, bool], list[MadePair]] = {}
+    for pair in pairs:
+        group = kept.setdefault((pair.source, pair.kind, pair.same), [])
+        if len(group) < most:
+            group.append(pair)
+    return [pair for group in kept.values() for pair in group]
 
 
 def reference_pairs(path: Path) -> list[tuple[str, str]]:
@@ -66,14 +94,14 @@ def evaluate(arguments: argparse.Namespace) -> None:
     }
     for pair in groups["meaning, all"]:
         groups.setdefault(pair.source, []).append(pair)
-    made = list(read_pairs(arguments.pairs))
+    made = first_of_each(read_pairs(arguments.pairs), arguments.most)
     groups["made, all"] = made
     for pair in made:
         groups.setdefault(f"made from {pair.source}", []).append(pair)
     for name in SETS:
         path = arguments.data / name / f"{part}.jsonl.gz"
         groups[f"{name} {part} references"] = [
-            MadePair(a, b, True, name, "reference") for a, b in reference_pairs(path)
+            MadePair(a, b, True, name, "reference") for a, b in reference_pairs(path)[: arguments.references]
         ]
     kinds: dict[str, list[MadePair]] = {}
     for pair in sorted(made, key=lambda pair: (pair.same, pair.kind)):
@@ -129,9 +157,11 @@ def main() -> None:
     command.add_argument("run_directory", type=Path)
     command.add_argument("data", type=Path)
     command.add_argument("--pairs", type=Path, required=True)
+    command.add_argument("--most", type=int, default=50, help="made pairs of each source, kind and label")
+    command.add_argument("--references", type=int, default=1_000, help="items of each set whose reference is judged")
     command.add_argument("--out", type=Path, required=True)
     command.add_argument("--accept", type=float, default=0.88, help="part of the dev references of every set to accept")
-    command.add_argument("--both-directions", action="store_true")
+    command.add_argument("--compare", action="store_true", help="what both directions and 8 bits change")
     command.add_argument("--card", type=Path, help="the README.md to put into the model's directory")
     command = commands.add_parser("evaluate", help="figures on held-out pairs")
     command.set_defaults(run=evaluate)
@@ -139,6 +169,8 @@ def main() -> None:
     command.add_argument("data", type=Path)
     command.add_argument("--base", type=Path, required=True)
     command.add_argument("--pairs", type=Path, required=True)
+    command.add_argument("--most", type=int, default=50, help="made pairs of each source, kind and label")
+    command.add_argument("--references", type=int, default=1_000, help="items of each set whose reference is judged")
     command.add_argument("--part", choices=["dev", "test"], default="test")
     command.add_argument("--write", type=Path, help="a document with two marks between which the tables go")
     arguments = parser.parse_args()

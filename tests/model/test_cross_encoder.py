@@ -12,9 +12,12 @@ def rows() -> tuple[Tensor, Tensor]:
     return torch.randint(1, 50, (3, 10), generator=generator), torch.tensor([[0] * 4 + [1] * 6] * 3)
 
 
+NO_MATCH = torch.ones(3, 10, dtype=torch.long)
+
+
 def test_one_score_a_pair() -> None:
     tokens, segments = rows()
-    assert CrossEncoder(TINY)(tokens, segments).shape == (3,)
+    assert CrossEncoder(TINY)(tokens, segments, NO_MATCH).shape == (3,)
 
 
 def test_pads_change_nothing() -> None:
@@ -24,8 +27,9 @@ def test_pads_change_nothing() -> None:
     padded = torch.cat([tokens, torch.full((3, 5), 7)], dim=1)
     mask = torch.arange(15).expand(3, 15) < 10
     with torch.no_grad():
-        alone = model(tokens, segments)
-        torch.testing.assert_close(model(padded, torch.cat([segments, segments[:, :5]], dim=1), mask), alone)
+        alone = model(tokens, segments, NO_MATCH)
+        wide, unmatched = (torch.cat([row, row[:, :5]], dim=1) for row in (segments, NO_MATCH))
+        torch.testing.assert_close(model(padded, wide, unmatched, mask), alone)
 
 
 def test_segments_matter() -> None:
@@ -33,7 +37,17 @@ def test_segments_matter() -> None:
     model = CrossEncoder(TINY).eval()
     tokens, segments = rows()
     with torch.no_grad():
-        assert not torch.allclose(model(tokens, segments), model(tokens, 1 - segments))
+        assert not torch.allclose(model(tokens, segments, NO_MATCH), model(tokens, 1 - segments, NO_MATCH))
+
+
+def test_matches_matter_once_they_are_learnt() -> None:
+    torch.manual_seed(1)
+    model = CrossEncoder(TINY).eval()
+    tokens, segments = rows()
+    with torch.no_grad():
+        assert torch.equal(model(tokens, segments, NO_MATCH), model(tokens, segments, NO_MATCH + 1))
+        torch.nn.init.normal_(model.matches.weight)
+        assert not torch.allclose(model(tokens, segments, NO_MATCH), model(tokens, segments, NO_MATCH + 1))
 
 
 def test_it_computes_what_bert_computes() -> None:

@@ -53,7 +53,14 @@ def test_the_sequence_is_what_bert_reads(tokenizer: PairTokenizer) -> None:
     batch = collate(encoded)
     assert batch.tokens.tolist() == [[2, 4, 6, 3, 5, 7, 11, 3]]
     assert batch.segments.tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
+    assert batch.matches.tolist() == [[0, 1, 1, 0, 1, 1, 1, 0]]
     assert batch.mask is None
+
+
+def test_matches_say_which_words_are_shared_and_in_which_company(tokenizer: PairTokenizer) -> None:
+    pair = tokenizer.encode([("the moose runs here", "here the moose swims")])[0]
+    assert pair.matches == [0, 3, 3, 1, 2, 0, 2, 3, 3, 1, 0]
+    assert pair.turned() == tokenizer.encode([("here the moose swims", "the moose runs here")])[0]
 
 
 def test_long_sentences_are_cut_to_the_positions(tokenizer: PairTokenizer, verifier: Verifier) -> None:

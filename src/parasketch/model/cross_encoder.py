@@ -3,7 +3,8 @@
 Both sentences stand in one sequence, `[CLS] A [SEP] B [SEP]`, so every word of one is compared with every word of the
 other; that is what a cosine of two separate vectors cannot do. The layers are BERT's (post-norm, learnt positions and
 segments), so that published weights can be read into them. The head looks at [CLS] and at the strongest signal of any
-token, since one word that does not fit is enough.
+token, since one word that does not fit is enough. Beside its embeddings every token carries one for how far it is
+shared with the other sentence (`matches`): the network need not learn first which words to look at.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 _EPSILON = 1e-12
+MATCHES = 5
+"""Ways in which a token can be shared with the other sentence: not a word; not at all; alone; with the word before or
+after it; with both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +70,16 @@ class BertEncoder(nn.Module):
         for part in (self.tokens, self.positions, self.segments):
             nn.init.normal_(part.weight, std=0.02)
 
-    def forward(self, tokens: Tensor, segments: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Tokens and segments (B, T) and mask (B, T), true where there is a token -> (B, T, width)."""
+    def forward(
+        self, tokens: Tensor, segments: Tensor, mask: Tensor | None = None, extra: Tensor | None = None
+    ) -> Tensor:
+        """Tokens and segments (B, T) and mask (B, T), true where there is a token -> (B, T, width).
+
+        `extra` (B, T, width) joins the embeddings.
+        """
         places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.norm(self.tokens(tokens) + self.positions(places) + self.segments(segments))
+        x = self.tokens(tokens) + self.positions(places) + self.segments(segments)
+        x = self.norm(x if extra is None else x + extra)
         wide = None if mask is None else mask[:, None, None]
         for layer in self.layers:
             x = layer(x, wide)
@@ -103,12 +113,14 @@ class CrossEncoder(nn.Module):
         super().__init__()
         self.config = config
         self.encoder = BertEncoder(config)
+        self.matches = nn.Embedding(MATCHES, config.width)
+        nn.init.zeros_(self.matches.weight)  # published weights know nothing of them
         self.hidden = nn.Linear(2 * config.width, config.width)
         self.score = nn.Linear(config.width, 1)
 
-    def forward(self, tokens: Tensor, segments: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Tokens and segments (B, T) and mask (B, T), true where there is a token -> logits (B,)."""
-        x = self.encoder(tokens, segments, mask)
+    def forward(self, tokens: Tensor, segments: Tensor, matches: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Tokens, segments and matches (B, T) and mask (B, T), true where there is a token -> logits (B,)."""
+        x = self.encoder(tokens, segments, mask, self.matches(matches))
         strongest = x if mask is None else x.masked_fill(~mask[:, :, None], -torch.inf)
         pooled = torch.cat([x[:, 0], strongest.amax(dim=1)], dim=1)
         return self.score(torch.tanh(self.hidden(pooled))).squeeze(1)  # type: ignore[no-any-return]

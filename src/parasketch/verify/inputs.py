@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from parasketch.errors import ModelError
 
 Pair = tuple[str, str]
+_EDGE = -1  # stands before the first and after the last token of a sentence
 
 
 class EncodedPair(NamedTuple):
@@ -19,6 +21,13 @@ class EncodedPair(NamedTuple):
 
     ids: list[int]
     first: int
+    matches: list[int]
+    """How far each is shared with the other sentence: 0 [CLS] and [SEP], 1 not, 2 alone, 3 and 4 with neighbours."""
+
+    def turned(self) -> "EncodedPair":
+        """(B, A) of (A, B)."""
+        ids, matches = ([*row[:1], *row[self.first :], *row[1 : self.first]] for row in (self.ids, self.matches))
+        return EncodedPair(ids, 1 + len(self.ids) - self.first, matches)
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,7 @@ class PairBatch:
 
     tokens: Tensor
     segments: Tensor
+    matches: Tensor
     mask: Tensor | None
     """True where there is a token; None if there is no pad at all."""
 
@@ -52,7 +62,8 @@ class PairTokenizer:
         pieces = [found.ids[: self.limit] for found in self._tokenizer.encode_batch(texts, add_special_tokens=False)]
         encoded = []
         for one, other in zip(pieces[::2], pieces[1::2], strict=True):
-            encoded.append(EncodedPair([self._start, *one, self._end, *other, self._end], len(one) + 2))
+            matches = [0, *_matches(one, other), 0, *_matches(other, one), 0]
+            encoded.append(EncodedPair([self._start, *one, self._end, *other, self._end], len(one) + 2, matches))
         return encoded
 
     def words(self) -> dict[str, int]:
@@ -74,11 +85,24 @@ def collate(pairs: Sequence[EncodedPair]) -> PairBatch:
     """One batch; shorter pairs are filled up with id 0, which the mask hides."""
     lengths = torch.tensor([len(pair.ids) for pair in pairs])
     longest = int(lengths.max())
-    tokens = torch.tensor([pair.ids + [0] * (longest - len(pair.ids)) for pair in pairs])
+    tokens, matches = (
+        torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+        for rows in ([pair.ids for pair in pairs], [pair.matches for pair in pairs])
+    )
     places = torch.arange(longest)
     segments = (places >= torch.tensor([pair.first for pair in pairs])[:, None]).long()
     mask = places < lengths[:, None]
-    return PairBatch(tokens, segments, None if bool(mask.all()) else mask)
+    return PairBatch(tokens, segments, matches, None if bool(mask.all()) else mask)
+
+
+def _matches(sentence: Sequence[int], other: Sequence[int]) -> list[int]:
+    """For every token: 1 if the other sentence lacks it, else 2 and one more for each neighbour it has there too."""
+    known, following = set(other), set(pairwise([_EDGE, *other, _EDGE]))
+    padded = [_EDGE, *sentence, _EDGE]
+    return [
+        2 + ((before, token) in following) + ((token, after) in following) if token in known else 1
+        for before, token, after in zip(padded, sentence, padded[2:], strict=False)
+    ]
 
 
 def by_length(pairs: Sequence[EncodedPair], batch_size: int) -> list[list[int]]:

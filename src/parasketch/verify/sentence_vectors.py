@@ -23,7 +23,10 @@ class SentenceVectors:
 
     @torch.inference_mode()
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        encoded = [pair._replace(ids=pair.ids[:-1]) for pair in self._tokenizer.encode([(text, "") for text in texts])]
+        encoded = [
+            pair._replace(ids=pair.ids[:-1], matches=pair.matches[:-1])
+            for pair in self._tokenizer.encode([(text, "") for text in texts])
+        ]
         vectors = np.empty((len(texts), self._encoder.config.width), dtype=np.float32)
         for places in by_length(encoded, 64):
             batch = collate([encoded[place] for place in places])

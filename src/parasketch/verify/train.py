@@ -35,7 +35,7 @@ class TrainingPlan:
     learning_rate: float = 1e-4
     """At its peak."""
     head_rate: float = 5.0
-    """How much faster the new head learns."""
+    """How much faster the parts learn that are new."""
     warmup: float = 0.05
     """Part of the time in which the learning rate rises."""
     end_rate: float = 0.0
@@ -93,11 +93,13 @@ def train_verifier(
             _set_rate(optimizer, plan, fraction)
             batch = collate(
                 [
-                    _turned(encoded[place]) if swap else encoded[place]
+                    encoded[place].turned() if swap else encoded[place]
                     for place, swap in zip(places, swapped, strict=True)
                 ]
             )
-            loss = F.binary_cross_entropy_with_logits(model(batch.tokens, batch.segments, batch.mask), targets[places])
+            loss = F.binary_cross_entropy_with_logits(
+                model(batch.tokens, batch.segments, batch.matches, batch.mask), targets[places]
+            )
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip)
             optimizer.step()
@@ -142,14 +144,8 @@ def _cut(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     return (order[start : start + size] for start in range(0, len(order), size))
 
 
-def _turned(pair: EncodedPair) -> EncodedPair:
-    """(B, A) of (A, B)."""
-    start, one, other = pair.ids[:1], pair.ids[1 : pair.first], pair.ids[pair.first :]
-    return EncodedPair([*start, *other, *one], 1 + len(other))
-
-
 def _optimizer(model: CrossEncoder, plan: TrainingPlan) -> torch.optim.AdamW:
-    head = {id(parameter) for part in (model.hidden, model.score) for parameter in part.parameters()}
+    head = {id(parameter) for part in (model.matches, model.hidden, model.score) for parameter in part.parameters()}
     groups = [
         {
             "params": [

@@ -51,5 +51,5 @@ def score_encoded(model: CrossEncoder, pairs: Sequence[EncodedPair], *, batch_si
     logits = torch.empty(len(pairs))
     for places in by_length(pairs, batch_size):
         batch = collate([pairs[place] for place in places])
-        logits[places] = model(batch.tokens, batch.segments, batch.mask)
+        logits[places] = model(batch.tokens, batch.segments, batch.matches, batch.mask)
     return logits
