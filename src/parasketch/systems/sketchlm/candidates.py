@@ -120,7 +120,7 @@ class CandidateSearch:
         """Decode rows, the same number for each input, and remember what they said."""
         ids = self._network.ids
         codes = torch.tensor([[ids.of(row.sketch) for row in each] for each in rows])  # (B, S, levels)
-        grown, states = self._decoding.truncated(grid, codes)
+        grown, states = self._decoding.begin(grid, codes)
         beginnings = [[row.beginning for row in each] for each in rows]
         said = self._decoding.generate(grown, states, most_tokens=most, forced=beginnings, sampling=sampling)
         for each, asked, continuations in zip(found, rows, said, strict=True):

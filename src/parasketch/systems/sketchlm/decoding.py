@@ -28,9 +28,10 @@ class Grid:
     keys: list[Tensor]  # by layer (B, S, kv_heads, room, d)
     values: list[Tensor]
     used: int
+    form: Tensor | None = None  # (B, S, width), added to the last code and to all that follows it
 
     def choose(self, rows: Tensor) -> "Grid":
-        """Another grid of rows (B, S') of this one, which may repeat."""
+        """Another grid of rows (B, S') of this one, which may repeat; they have no form yet."""
         at = torch.arange(len(rows), device=rows.device)[:, None]
         return Grid(self.prefix, [k[at, rows] for k in self.keys], [v[at, rows] for v in self.values], self.used)
 
@@ -75,6 +76,8 @@ class Decoding:
     def advance(self, grid: Grid, ids: Tensor) -> Tensor:
         """Add one token (B, S) to every row; returns the states (B, S, width) after it."""
         x = self.network.embed(ids)
+        if grid.form is not None and grid.used >= self.network.ids.levels - 1:
+            x = x + grid.form
         positions = grid.prefix.lengths[:, None] + grid.used
         cos, sin = self._model.rotation(positions)  # (B, 1, d)
         rotation = cos[:, :, None], sin[:, :, None]
@@ -89,9 +92,9 @@ class Decoding:
         return (states @ self._model.embedding.T).log_softmax(-1)
 
     def sketches(self, grid: Grid, states: Tensor, prefixes: Sequence[Sequence[int]], count: int) -> "Sketches":
-        """The `count` most probable sketches of each input that begin with its prefix, and the grid that has read them.
+        """The `count` most probable sketches of each input that begin with its prefix.
 
-        Exact but for one cut: after the second level the best 4 · count beginnings go on.
+        Exact but for one cut: at each level the best 4 · count beginnings go on.
         """
         ids = self.network.ids
         inputs = len(states)
@@ -110,13 +113,15 @@ class Decoding:
             log_probs, chosen = total.topk(keep, dim=1)
             parents, code = chosen // ids.codes, chosen % ids.codes
             codes = torch.cat([codes[torch.arange(inputs)[:, None], parents], code[..., None]], dim=-1)
-            grid = grid.choose(parents)
-            rows = self.advance(grid, ids.first(level) + code)
-        return Sketches(codes, log_probs, grid, rows)
+            if level < ids.levels - 1:
+                grid = grid.choose(parents)
+                rows = self.advance(grid, ids.first(level) + code)
+        return Sketches(codes, log_probs)
 
-    def truncated(self, grid: Grid, codes: Tensor) -> tuple[Grid, Tensor]:
+    def begin(self, grid: Grid, codes: Tensor) -> tuple[Grid, Tensor]:
         """The grid of one empty row continued with given code ids (B, S, levels), and the states after them."""
         grid = grid.choose(torch.zeros(codes.shape[:2], dtype=torch.long))
+        grid.form = self.network.form_vectors(codes)
         states = torch.empty(0)
         for level in range(codes.shape[-1]):
             states = self.advance(grid, codes[..., level])
@@ -179,12 +184,10 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Sketches:
-    """Sketches that were chosen: codes (B, S, levels), log-probabilities (B, S), and where decoding goes on."""
+    """Sketches that were chosen: codes (B, S, levels), and their log-probabilities (B, S)."""
 
     codes: Tensor
     log_probs: Tensor
-    grid: Grid
-    states: Tensor
 
 
 class Sampling:

@@ -19,9 +19,11 @@ def token_log_probs(network: SketchLM, pairs: Sequence[tuple[Sequence[int], Sequ
         places = order[start : start + _BATCH]
         examples = [Example(list(pairs[place][0]), list(pairs[place][1]), nothing, 0) for place in places]
         rows = Rows.from_examples(examples, network.ids)
-        model = network.language_model
-        states = model(network.embed(rows.ids)).flatten(0, 1)[rows.target_at]
-        chances = (states @ model.embedding.T).log_softmax(-1).gather(-1, rows.targets[:, None]).squeeze(-1)
-        for place, part in zip(places, chances.split([len(pairs[place][1]) + 1 for place in places]), strict=True):
+        states = network.states(rows)[rows.target_at]
+        chances = (
+            (states @ network.language_model.embedding.T).log_softmax(-1).gather(-1, rows.targets[:, None]).squeeze(-1)
+        )
+        parts = torch.split(chances, [len(pairs[place][1]) + 1 for place in places])
+        for place, part in zip(places, parts, strict=True):
             result[place] = part.tolist()
     return result
