@@ -69,7 +69,7 @@ def test_greedy_rows_take_the_most_probable_tokens_and_do_not_depend_on_neighbou
         grid, states = decoding.read(sources, room=16)
         found = decoding.sketches(grid, states, [()] * len(sources), count=2)
         ids = torch.tensor([[network.ids.of(tuple(path)) for path in paths] for paths in found.codes.tolist()])
-        rows = decoding.generate(*decoding.begin(grid, ids), most_tokens=6)
+        rows = decoding.generate(*decoding.begin(grid, ids), limits=[6] * len(sources))
         return [[(tuple(row.tokens), row.finished) for row in each] for each in rows], found.codes.tolist()
 
     together, codes = run(SOURCES)
@@ -91,7 +91,7 @@ def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
         del states
         ids = torch.tensor([[network.ids.of(())] * 3] * len(sources))
         sampling = Sampling(seeds, 3, temperature=1.0, top_p=0.95)
-        rows = decoding.generate(*decoding.begin(grid, ids), most_tokens=6, sampling=sampling)
+        rows = decoding.generate(*decoding.begin(grid, ids), limits=[6] * len(sources), sampling=sampling)
         return [[tuple(row.tokens) for row in each] for each in rows]
 
     assert run(SOURCES, [1, 2, 3])[1:] == run(SOURCES[1:], [2, 3])

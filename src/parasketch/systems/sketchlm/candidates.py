@@ -91,38 +91,65 @@ class CandidateSearch:
 
     @torch.inference_mode()
     def __call__(self, wanted: Sequence[Wanted], *, seed: int = 0) -> list[list[Candidate]]:
-        """Different candidates of each source, in no order that matters."""
+        """Different candidates of each source, none of them its copy, in no order that matters."""
         settings = self._settings
         sources = [each.tokens for each in wanted]
-        most = 8 + math.ceil(settings.longest * max(map(len, sources)))
-        grid, states = self._decoding.read(sources, room=self._network.ids.levels + most + 1)
-        best = self._decoding.sketches(grid, states, [each.prefix for each in wanted], settings.sketches)
+        limits, grid, sketches = self._read(wanted, settings.sketches)
         found = [_Found() for _ in wanted]
-        rows = [
-            [_Row(tuple(path[: each.depth]), chance) for path, chance in zip(paths, chances, strict=True)]
-            + ([] if each.prefix else [_Row((), 0.0)])
-            for each, paths, chances in zip(wanted, best.codes.tolist(), best.log_probs.tolist(), strict=True)
-        ]
-        self._say(grid, _even(rows), found, most)
+        free = [_Row((), 0.0)]
+        self._say(grid, [rows + free * (not w.prefix) for rows, w in zip(sketches, wanted, strict=True)], found, limits)
         for _ in range(settings.rounds):
             forks = [_forks(each, set(source), settings) for each, source in zip(found, sources, strict=True)]
-            self._say(grid, _even(forks), found, most)
-        if settings.samples and not any(each.prefix for each in wanted):
-            free = [[_Row((), 0.0)] * settings.samples for _ in wanted]
+            self._say(grid, forks, found, limits)
+        if settings.samples:
             seeds = [_seed_of(each.text, seed) for each in wanted]
             sampling = Sampling(seeds, settings.samples, temperature=settings.temperature, top_p=settings.top_p)
-            self._say(grid, free, found, most, sampling)
+            # Where the form is given, samples without one are not wanted: they are said and forgotten.
+            listening = [_Found() if each.prefix else found[place] for place, each in enumerate(wanted)]
+            self._say(grid, [free * settings.samples] * len(wanted), listening, limits, sampling)
         return [self._distinct(each, source) for each, source in zip(found, wanted, strict=True)]
 
+    @torch.inference_mode()
+    def likeliest(self, wanted: Sequence[Wanted], count: int) -> list[list[Candidate]]:
+        """One sentence for each of the likeliest sketches, best sketch first, whatever it says."""
+        limits, grid, sketches = self._read(wanted, count)
+        found = [_Found() for _ in wanted]
+        self._say(grid, sketches, found, limits)
+        return [
+            [self._candidate(asked, row) for asked, row in each.rows[: len(rows)]]
+            for each, rows in zip(found, sketches, strict=True)
+        ]
+
+    def _read(self, wanted: Sequence[Wanted], count: int) -> tuple[list[int], Grid, list[list[_Row]]]:
+        """How long outputs may be, the sources' grid, and rows for the likeliest sketches of each."""
+        sources = [each.tokens for each in wanted]
+        limits = [8 + math.ceil(self._settings.longest * len(source)) for source in sources]
+        grid, states = self._decoding.read(sources, room=self._network.ids.levels + max(limits) + 1)
+        best = self._decoding.sketches(grid, states, [each.prefix for each in wanted], count)
+        rows = [
+            [
+                _Row(tuple(path[: each.depth]), chance)
+                for path, chance in zip(paths, chances, strict=True)
+                if chance > -math.inf  # others do not begin with the prefix
+            ]
+            for each, paths, chances in zip(wanted, best.codes.tolist(), best.log_probs.tolist(), strict=True)
+        ]
+        return limits, grid, [list(dict.fromkeys(each)) for each in rows]
+
     def _say(
-        self, grid: Grid, rows: list[list[_Row]], found: list[_Found], most: int, sampling: Sampling | None = None
+        self,
+        grid: Grid,
+        rows: list[list[_Row]],
+        found: list[_Found],
+        limits: list[int],
+        sampling: Sampling | None = None,
     ) -> None:
-        """Decode rows, the same number for each input, and remember what they said."""
-        ids = self._network.ids
+        """Decode rows and remember what they said."""
+        ids, rows = self._network.ids, _even(rows)
         codes = torch.tensor([[ids.of(row.sketch) for row in each] for each in rows])  # (B, S, levels)
         grown, states = self._decoding.begin(grid, codes)
         beginnings = [[row.beginning for row in each] for each in rows]
-        said = self._decoding.generate(grown, states, most_tokens=most, forced=beginnings, sampling=sampling)
+        said = self._decoding.generate(grown, states, limits=limits, forced=beginnings, sampling=sampling)
         for each, asked, continuations in zip(found, rows, said, strict=True):
             each.rows += zip(asked, continuations, strict=True)
 
@@ -130,13 +157,18 @@ class CandidateSearch:
         """Finished rows as candidates; of those that say the same, the likeliest."""
         best: dict[str, Candidate] = {}
         for asked, row in found.rows:
-            text = " ".join(self._tokenizer.decode(row.tokens).split())
+            candidate = self._candidate(asked, row)
+            text = candidate.text
             if not row.finished or not text or text == source.text:
                 continue
-            mean = sum(row.log_probs) / len(row.log_probs)
-            if text not in best or mean > best[text].log_prob:
-                best[text] = Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob)
+            if text not in best or candidate.log_prob > best[text].log_prob:
+                best[text] = candidate
         return list(best.values())
+
+    def _candidate(self, asked: _Row, row: Continuation) -> Candidate:
+        text = " ".join(self._tokenizer.decode(row.tokens).split())
+        mean = sum(row.log_probs) / len(row.log_probs)
+        return Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob)
 
 
 def _even(rows: list[list[_Row]]) -> list[list[_Row]]:

@@ -8,6 +8,7 @@ too few, a weighted sum decides, less a penalty for overlap with what was chosen
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,19 @@ from parasketch.systems.sketchlm.candidates import Candidate
 from parasketch.systems.sketchlm.likelihood import token_log_probs
 from parasketch.systems.sketchlm.network import SketchLM
 from parasketch.text.facts import Changes, compare, facts_of
-from parasketch.verify import Verifier
 
 NOT_FAITHFUL = "may not mean the same as the input"
 TOO_CLOSE = "nearly the same words as the input"
 NOTHING = "the input itself: nothing different was found"
 REPEAT = "repeats an earlier paraphrase: there were no more different ones"
+
+
+class Verifies(Protocol):
+    """What is needed of `parasketch.verify.Verifier`."""
+
+    def __call__(self, pairs: Sequence[tuple[str, str]], /) -> list[float]:
+        """For each pair, the probability that the second says what the first says."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +91,7 @@ class Judge:
     """Judges the candidates of a source and chooses among them."""
 
     def __init__(
-        self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifier, settings: ChoiceSettings
+        self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifies, settings: ChoiceSettings
     ) -> None:
         self._network, self._tokenizer, self._verifier, self._settings = network, tokenizer, verifier, settings
 

@@ -132,11 +132,15 @@ class Decoding:
         grid: Grid,
         states: Tensor,
         *,
-        most_tokens: int,
+        limits: Sequence[int],
         forced: Sequence[Sequence[Sequence[int]]] | None = None,
         sampling: "Sampling | None" = None,
     ) -> list[list[Continuation]]:
-        """Finish all rows token by token: after their `forced` beginnings greedily, or by sampling."""
+        """Finish all rows token by token: after their `forced` beginnings greedily, or by sampling.
+
+        `limits` has the most tokens of each input's rows; those that are not finished by then stay as they are.
+        """
+        most_tokens = max(limits)
         alive = torch.ones(states.shape[:2], dtype=torch.bool)
         beginnings = _padded(forced) if forced is not None else torch.zeros(*states.shape[:2], 0, dtype=torch.long)
         steps: list[_Step] = []
@@ -154,7 +158,7 @@ class Decoding:
             if not alive.any() or step == most_tokens:
                 break
             states = self.advance(grid, token)
-        return _collect(steps)
+        return _collect(steps, limits)
 
     def _block(
         self, block: Block, x: Tensor, grid: Grid, layer: int, rotation: tuple[Tensor, Tensor], hidden: Tensor
@@ -223,15 +227,19 @@ def _padded(forced: Sequence[Sequence[Sequence[int]]]) -> Tensor:
     return torch.tensor([[[*row, *[-1] * (longest - len(row))] for row in rows] for rows in forced])
 
 
-def _collect(steps: Sequence[_Step]) -> list[list[Continuation]]:
+def _collect(steps: Sequence[_Step], limits: Sequence[int]) -> list[list[Continuation]]:
     tokens, log_probs = (torch.stack([getattr(step, name) for step in steps], -1) for name in ("tokens", "log_probs"))
     choices, chances = (
         torch.stack([getattr(step, name) for step in steps], -2) for name in ("choices", "choice_log_probs")
     )
-    rows = zip(*(part.flatten(0, 1).tolist() for part in (tokens, log_probs, choices, chances)), strict=True)
-    flat = [_continuation(*row) for row in rows]
-    inputs, count = tokens.shape[:2]
-    return [flat[place * count : (place + 1) * count] for place in range(inputs)]
+    parts = [part.tolist() for part in (tokens, log_probs, choices, chances)]
+    return [
+        [
+            _continuation(*(row[: limit + 1] for row in each))
+            for each in zip(*(part[place] for part in parts), strict=True)
+        ]
+        for place, limit in enumerate(limits)
+    ]
 
 
 def _continuation(
