@@ -24,15 +24,16 @@ Sketch = tuple[int, ...]
 class SearchSettings:
     """How candidates are made."""
 
-    sketches: int = 8
+    sketches: int = 6
     """How many of the likeliest sketches are tried."""
-    forks: int = 12
+    forks: int = 10
     """Sentences that fork off those of the round before."""
-    rounds: int = 3
+    rounds: int = 4
     """How often sentences fork."""
-    novelty: float = 1.0
-    """What a word that the source does not have may cost more in log-probability than one that it has."""
-    samples: int = 6
+    novelty: float = 1.2
+    """What each token that the source does not have may cost in log-probability: one changed word is easy to find, but
+    a sentence that people call different has several."""
+    samples: int = 4
     """Sentences sampled without a sketch."""
     temperature: float = 0.7
     top_p: float = 0.9
@@ -193,7 +194,8 @@ def _forks(found: _Found, source: set[int], settings: SearchSettings) -> list[_R
                 key = (asked.sketch, beginning)
                 if (place < len(row.tokens) and token == row.tokens[place]) or token == END or key in found.tried:
                     continue
-                cost = total - row.log_probs[place] + chance + settings.novelty * (token not in source)
+                fresh = sum(each not in source for each in (*beginning, *row.tokens[place + 1 :]))
+                cost = total - row.log_probs[place] + chance + settings.novelty * fresh
                 if key not in costs or cost > costs[key][0]:
                     costs[key] = cost, _Row(asked.sketch, asked.sketch_log_prob, beginning)
     chosen = sorted(costs.items(), key=lambda item: -item[1][0])[: settings.forks]

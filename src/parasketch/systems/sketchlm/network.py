@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 START, END = 0, 2
 """The ids of <|endoftext|>, which begins a row, and <|im_end|>, which ends a target."""
+_FORM_SCALE = 0.1
+"""Forms must not outshout the tokens they are added to, and learn slowly: with 1 the base forgot its English."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ class SketchLM(nn.Module):
 
     def form_vectors(self, codes: Tensor) -> Tensor:
         """The sum (..., width) of the vectors of codes given as ids (..., levels)."""
-        return F.embedding(codes - self.ids.vocabulary, self.form_embedding).sum(dim=-2)
+        return _FORM_SCALE * F.embedding(codes - self.ids.vocabulary, self.form_embedding).sum(dim=-2)
 
     def states(self, rows: Rows) -> Tensor:
         """Final states (B · T, width) of all places."""
