@@ -59,7 +59,7 @@ def search(tokenizer: Tokenizer, encode: Callable[[HRQVAE, list[str]], Encoding]
         with torch.inference_mode():
             form = model.quantizer.decode(SKETCHES[chosen])
             settings, encoding = config or GenerateConfig(max_tokens=12), encode(model, TEXTS)
-            lengths = encoding.sentences.layout.lengths[SOURCES[chosen]]
+            lengths = encoding.sentences.layout.lengths[SOURCES[chosen].numpy()]
             limits = output_limits(lengths, settings, max_length=model.config.max_length)
             decoding = TransformerDecoding(model, model.start(encoding, SOURCES[chosen], form))
             tokens = TokenSearch(SpecialTokens.of(tokenizer), settings)
