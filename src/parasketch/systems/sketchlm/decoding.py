@@ -89,7 +89,7 @@ class Decoding:
 
     def log_probs(self, states: Tensor) -> Tensor:
         """Log-probabilities (..., vocabulary) of the next token given states (..., width)."""
-        return (states @ self._model.embedding.T).log_softmax(-1)
+        return self._model.logits(states).log_softmax(-1)
 
     def sketches(self, grid: Grid, states: Tensor, prefixes: Sequence[Sequence[int]], count: int) -> "Sketches":
         """The `count` most probable sketches of each input that begin with its prefix.

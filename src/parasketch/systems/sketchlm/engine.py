@@ -13,6 +13,7 @@ from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
 from parasketch.generate.wording import overlap_matrix
+from parasketch.model.int8 import is_supported
 from parasketch.model.storage import open_model
 from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.candidates import Candidate, CandidateSearch, SearchSettings, Wanted
@@ -47,7 +48,7 @@ class SketchLMEngine:
         self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifies, settings: EverydaySettings, path: Path
     ) -> None:
         self._network, self._tokenizer, self._settings, self._path = network, tokenizer, settings, path
-        network.language_model.merge()
+        network.language_model.merge(quantise=is_supported())
         self._judge = Judge(network, tokenizer, verifier, settings.choice)
 
     @property

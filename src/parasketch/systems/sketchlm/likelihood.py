@@ -20,9 +20,7 @@ def token_log_probs(network: SketchLM, pairs: Sequence[tuple[Sequence[int], Sequ
         examples = [Example(list(pairs[place][0]), list(pairs[place][1]), nothing, 0) for place in places]
         rows = Rows.from_examples(examples, network.ids)
         states = network.states(rows)[rows.target_at]
-        chances = (
-            (states @ network.language_model.embedding.T).log_softmax(-1).gather(-1, rows.targets[:, None]).squeeze(-1)
-        )
+        chances = network.language_model.logits(states).log_softmax(-1).gather(-1, rows.targets[:, None]).squeeze(-1)
         parts = torch.split(chances, [len(pairs[place][1]) + 1 for place in places])
         for place, part in zip(places, parts, strict=True):
             result[place] = part.tolist()

@@ -183,7 +183,7 @@ class SketchLM(nn.Module):
     def forward(self, rows: Rows) -> Losses:
         """Losses of a batch."""
         states = self.states(rows)
-        target = F.cross_entropy(F.linear(states[rows.target_at], self.language_model.embedding), rows.targets)
+        target = F.cross_entropy(self.language_model.logits(states[rows.target_at]), rows.targets)
         codes = [
             F.cross_entropy(self.code_logits(states[at], level), wanted) if len(at) else states.new_zeros(())
             for level, (at, wanted) in enumerate(zip(rows.code_at, rows.codes, strict=True))
