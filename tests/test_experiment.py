@@ -110,7 +110,7 @@ def test_words_are_told_apart() -> None:
     )
     with pytest.raises(UsageError, match=r"small and --preset paper: give one of them"):
         understand(["small"], preset="paper", data=prepared)
-    with pytest.raises(UsageError, match=r"hrqvae small more: expected a system \(hrqvae.*\) and one preset or file"):
+    with pytest.raises(UsageError, match=r"hrqvae small more: expected a system \(ae, .*\) and one preset or file"):
         understand(["hrqvae", "small", "more"], preset=None, data=prepared)
 
 
