@@ -25,9 +25,9 @@ from parasketch.files import write_text
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.requests import Options, Request
 
-FEATURES = ["likelihood", "surprise", "recovery", "missing", "verified", "difference", "length"]
-WORTH = {0: -1.0, 1: 0.2, 2: 1.0}
-"""What a grade is worth: something wrong does as much harm as something good helps."""
+FEATURES = ["likelihood", "surprise", "verified", "difference", "length"]
+WORTH = {0: -1.0, 1: 0.0, 2: 1.5}
+"""What a grade is worth."""
 Rows = list[tuple[int, str, dict[str, Any]]]
 
 

@@ -15,7 +15,7 @@ from parasketch.systems.sketchlm.choice import NOT_FAITHFUL, NOTHING, TOO_CLOSE,
 from parasketch.systems.sketchlm.engine import EverydaySettings, SketchLMEngine
 
 TEXTS = [pair[0] for pair in PAIRS[:5]]
-SEARCH = SearchSettings(sketches=4, forks=4, rounds=2, samples=3)
+SEARCH = SearchSettings(sketches=4, forks=4, rounds=2, samples=3, longest=4.0)
 
 
 def sure(pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -67,17 +67,15 @@ def test_saving_is_refused_with_a_reason(paraphraser: Paraphraser, tmp_path: Pat
         paraphraser.save_pretrained(tmp_path / "copy")
 
 
-def candidate(text: str, log_prob: float = -0.5) -> Candidate:
+def candidate(text: str, log_prob: float = -0.3) -> Candidate:
     return Candidate(text, (1, 2, 3), log_prob, log_prob, -1.0)
 
 
 SOURCE = "Anna did not buy 3 letters on Monday."
 
 
-def chosen(texts: list[str], probability: float = 0.9, **changes: float) -> list[tuple[str, bool, tuple[str, ...]]]:
-    settings = ChoiceSettings(**{"recovery": 0.0, "missing": 0.0, **changes})
-    network = tiny_network()
-    judge = Judge(network, BaseTokenizer(tiny_tokenizer()), lambda pairs: [probability] * len(pairs), settings)
+def chosen(texts: list[str], probability: float = 0.9) -> list[tuple[str, bool, tuple[str, ...]]]:
+    judge = Judge(lambda pairs: [probability] * len(pairs), ChoiceSettings())
     found = judge.choose(SOURCE, judge.judge(SOURCE, [candidate(text) for text in texts]), len(texts))
     return [(one.text, one.accepted, one.warnings) for one in found]
 
@@ -97,7 +95,7 @@ def test_what_the_verifier_doubts_or_what_hardly_differs_is_not_accepted() -> No
 
 
 def test_without_candidates_the_input_comes_back_marked() -> None:
-    judge = Judge(tiny_network(), BaseTokenizer(tiny_tokenizer()), sure, ChoiceSettings())
+    judge = Judge(sure, ChoiceSettings())
     found = judge.choose(SOURCE, judge.judge(SOURCE, []), 2)
     assert [(one.text, one.accepted) for one in found] == [(SOURCE, False)] * 2
     assert NOTHING in found[0].warnings

@@ -31,14 +31,14 @@ class SearchSettings:
     rounds: int = 4
     """How often sentences fork."""
     novelty: float = 1.2
-    """What each token that the source does not have may cost in log-probability: one changed word is easy to find, but
-    a sentence that people call different has several."""
+    """What each token that the source does not have may cost in log-probability, in the last round: one changed word is
+    easy to find, but a sentence that people call different has several."""
     samples: int = 4
     """Sentences sampled without a sketch."""
     temperature: float = 0.7
     top_p: float = 0.9
-    longest: float = 1.5
-    """Tokens of an output for each of the source, besides 8."""
+    longest: float = 1.25
+    """Tokens of an output for each of the source, besides 5: what is longer says something else."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,12 @@ class CandidateSearch:
         found = [_Found() for _ in wanted]
         free = [_Row((), 0.0)]
         self._say(grid, [rows + free * (not w.prefix) for rows, w in zip(sketches, wanted, strict=True)], found, limits)
-        for _ in range(settings.rounds):
-            forks = [_forks(each, set(source), settings) for each, source in zip(found, sources, strict=True)]
+        for number in range(settings.rounds):
+            # The first rounds are careful, the last ones bold: what is shown is chosen from both.
+            novelty = settings.novelty * number / max(settings.rounds - 1, 1)
+            forks = [
+                _forks(each, set(source), settings.forks, novelty) for each, source in zip(found, sources, strict=True)
+            ]
             self._say(grid, forks, found, limits)
         if settings.samples:
             seeds = [_seed_of(each.text, seed) for each in wanted]
@@ -124,7 +128,7 @@ class CandidateSearch:
     def _read(self, wanted: Sequence[Wanted], count: int) -> tuple[list[int], Grid, list[list[_Row]]]:
         """How long outputs may be, the sources' grid, and rows for the likeliest sketches of each."""
         sources = [each.tokens for each in wanted]
-        limits = [8 + math.ceil(self._settings.longest * len(source)) for source in sources]
+        limits = [5 + math.ceil(self._settings.longest * len(source)) for source in sources]
         grid, states = self._decoding.read(sources, room=self._network.ids.levels + max(limits) + 1)
         best = self._decoding.sketches(grid, states, [each.prefix for each in wanted], count)
         rows = [
@@ -178,7 +182,7 @@ def _even(rows: list[list[_Row]]) -> list[list[_Row]]:
     return [each + each[-1:] * (longest - len(each)) for each in rows]
 
 
-def _forks(found: _Found, source: set[int], settings: SearchSettings) -> list[_Row]:
+def _forks(found: _Found, source: set[int], count: int, novelty: float) -> list[_Row]:
     """The likeliest beginnings that depart from what was said at one further place, new words first.
 
     The likelihood of a fork is that of its beginning with what follows it in the sentence it departs from: what a
@@ -195,10 +199,10 @@ def _forks(found: _Found, source: set[int], settings: SearchSettings) -> list[_R
                 if (place < len(row.tokens) and token == row.tokens[place]) or token == END or key in found.tried:
                     continue
                 fresh = sum(each not in source for each in (*beginning, *row.tokens[place + 1 :]))
-                cost = total - row.log_probs[place] + chance + settings.novelty * fresh
+                cost = total - row.log_probs[place] + chance + novelty * fresh
                 if key not in costs or cost > costs[key][0]:
                     costs[key] = cost, _Row(asked.sketch, asked.sketch_log_prob, beginning)
-    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[: settings.forks]
+    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[:count]
     found.tried.update(key for key, _ in chosen)
     return [row for _, (_, row) in chosen] or [found.rows[0][0]]
 

@@ -49,7 +49,7 @@ class SketchLMEngine:
     ) -> None:
         self._network, self._tokenizer, self._settings, self._path = network, tokenizer, settings, path
         network.language_model.merge(quantise=is_supported())
-        self._judge = Judge(network, tokenizer, verifier, settings.choice)
+        self._judge = Judge(verifier, settings.choice)
 
     @property
     def depth(self) -> int:
