@@ -26,6 +26,9 @@ from parasketch.systems.hrqvae.config import KIND, ModelConfig
 from parasketch.systems.triples import TrainingBatch
 from parasketch.text.tokenizer import Tokenizer
 
+NEWER = (".form_offset",)
+"""Endings of the names of weights that older models do not have."""
+
 
 class HRQVAE(nn.Module):
     kind: ClassVar[str] = KIND
@@ -96,9 +99,8 @@ class HRQVAE(nn.Module):
         """The network of a model directory, and its tokenizer."""
         config, tokenizer = stored.read_config(ModelConfig), stored.read_tokenizer()
         check_vocabulary(stored, tokenizer, config.vocab_size)
-        with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
-            network = cls(config, mask_id=tokenizer.mask_id)
-        return stored.fill(network, newer=(".form_offset",)), tokenizer
+        network = stored.build(lambda: cls(config, mask_id=tokenizer.mask_id), newer=NEWER)
+        return network, tokenizer
 
     def forward(self, batch: TrainingBatch, temperature: float = 1.0, *, quantise: bool = True) -> TrainingOutput:
         """One pass over B triples; the decoder sees the sketch of the form, or the form itself (`quantise=False`)."""

@@ -81,9 +81,7 @@ class PooledNetwork(nn.Module, ABC):
         """The network of a model directory, and its tokenizer."""
         config, tokenizer = stored.read_config(cls.config_type), stored.read_tokenizer()
         check_vocabulary(stored, tokenizer, config.vocab_size)
-        with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
-            network = cls(config, mask_id=tokenizer.mask_id)
-        return stored.fill(network), tokenizer
+        return stored.build(lambda: cls(config, mask_id=tokenizer.mask_id)), tokenizer
 
     @abstractmethod
     def squeeze(self, states: Tensor, layout: Layout) -> Latent:
