@@ -59,7 +59,7 @@ def search(tokenizer: Tokenizer, encode: Callable[[HRQVAE, list[str]], Encoding]
         with torch.inference_mode():
             form = model.quantizer.decode(SKETCHES[chosen])
             settings, encoding = config or GenerateConfig(max_tokens=12), encode(model, TEXTS)
-            lengths = encoding.sentences.layout.lengths[SOURCES[chosen]]
+            lengths = encoding.sentences.layout.lengths[SOURCES[chosen].numpy()]
             limits = output_limits(lengths, settings, max_length=model.config.max_length)
             decoding = TransformerDecoding(model, model.start(encoding, SOURCES[chosen], form))
             tokens = TokenSearch(SpecialTokens.of(tokenizer), settings)
@@ -106,6 +106,19 @@ def test_every_sentence_contains_what_is_required(
         for found, wanted in zip(search(make_model(seed=seed)), runs, strict=True):
             assert found
             assert all(contains(one.tokens, wanted) for one in found)
+
+
+def test_words_end_where_what_is_required_ends(
+    make_model: Callable[..., HRQVAE], tokenizer: Tokenizer, search: Search, runs: list[Runs]
+) -> None:
+    continuing = set(tokenizer.continuing_ids())
+    for seed in range(4):
+        for found, wanted in zip(search(make_model(seed=seed)), runs, strict=True):
+            for one in found:
+                first = next((run for run in wanted), None)
+                if first is not None:
+                    start = next(i for i in range(len(one.tokens)) if list(one.tokens[i : i + len(first)]) == first)
+                    assert not continuing.intersection(one.tokens[start + len(first) : start + len(first) + 1])
 
 
 def test_without_the_requirement_it_is_not_said(model: HRQVAE, search: Search, runs: list[Runs]) -> None:
