@@ -1,11 +1,12 @@
 # Two commands set everything up on a machine that has Python (3.11 or newer) and nothing else:
 #   make demo    install, then paraphrase with the models inside the package
 #   make test    install, then run the tests
+#   make stress  install, then break things on purpose, for minutes
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test stress lint clean
 
 setup: $(VENV)/.installed
 
@@ -20,6 +21,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+stress: setup
+	PYTHONPATH=tests $(BIN)/python -m stress
 
 lint: setup
 	$(BIN)/ruff check .
