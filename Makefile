@@ -1,11 +1,12 @@
 # Two commands set everything up on a machine that has Python (3.11 or newer) and nothing else:
 #   make demo    install, fetch the base language model, then paraphrase
 #   make test    install, then run the tests
+#   make stress  install, then break things on purpose, for minutes
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test stress lint clean
 
 setup: $(VENV)/.installed
 
@@ -21,6 +22,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+stress: setup
+	PYTHONPATH=tests $(BIN)/python -m stress
 
 lint: setup
 	$(BIN)/ruff check .

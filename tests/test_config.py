@@ -133,7 +133,7 @@ def test_bad_overrides(override: str, message: str) -> None:
 
 def test_neither_preset_nor_file() -> None:
     with pytest.raises(
-        ConfigError, match=r"smal: neither a file nor a preset of hrqvae \(presets: captions, paper, small\)"
+        ConfigError, match=r"smal: neither a file nor a preset of hrqvae \(presets: captions, fine, paper, small\)"
     ):
         load_preset("smal")
 

@@ -4,7 +4,9 @@ Only this module reads configuration files. A preset is a YAML file that may ext
 a value of the wrong type is an error that names the key and what was expected.
 """
 
+import contextlib
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -19,6 +21,9 @@ from parasketch.errors import ConfigError
 PRESETS = Path(__file__).parent / "configs"
 C = TypeVar("C")
 
+
+MOST_LAYERS, MOST_WIDTH, MOST_TOKENS, MOST_RATE = 64, 65_536, 4_000_000, 100
+"""Far more than anybody trains: a setting beyond is a mistake, or a file that means harm."""
 
 DRAWING = ("max_pairs", "template_dropout")
 """The settings of the data that say how examples are drawn from a prepared corpus, not how it is prepared."""
@@ -88,6 +93,9 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         at_least(1, self, "model", "width heads ff encoder_layers decoder_layers")
         at_least(2, self, "model", "max_length")
+        at_most(MOST_LAYERS, self, "model", "encoder_layers decoder_layers")
+        at_most(MOST_WIDTH, self, "model", "width heads ff max_length")
+        at_most(MOST_TOKENS, self, "model", "vocab_size")
         shares(self, "model", "dropout attention_dropout token_dropout")
         require(self.width % 2 == 0, "model.width", "an even number")
         require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
@@ -130,6 +138,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         at_least(1, self, "train", "steps batch_size accumulate evaluations keep_checkpoints")
         at_least(0, self, "train", "seed learning_rate patience checkpoint_minutes")
+        at_most(MOST_RATE, self, "train", "learning_rate")
         shares(self, "train", "warmup")
         above_zero(self, "train", "clip epsilon")
         require(self.batch_size % self.accumulate == 0, "train.batch_size", "a multiple of train.accumulate")
@@ -242,13 +251,10 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
     elif origin is tuple:
         if isinstance(value, list | tuple) and len(value) == len(options):
             return tuple(_convert(part, option, where) for part, option in zip(value, options, strict=True))
-    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    elif hint is float and isinstance(value, str):  # YAML reads 1e-3 as text
-        try:
-            return float(value)
-        except ValueError:
-            pass
+    elif hint is float and isinstance(value, int | float | str) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):  # YAML reads 1e-3 as text
+            if math.isfinite(number := float(value)):
+                return number
     elif isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
     name = getattr(hint, "__name__", str(hint))
@@ -259,6 +265,12 @@ def at_least(least: int, config: Any, section: str, keys: str) -> None:
     """Require each of these settings to be so much."""
     for key in keys.split():
         require(getattr(config, key) >= least, f"{section}.{key}", f"at least {least}")
+
+
+def at_most(most: int, config: Any, section: str, keys: str) -> None:
+    """Require each of these settings to be no more."""
+    for key in keys.split():
+        require(getattr(config, key) <= most, f"{section}.{key}", f"at most {most:,}")
 
 
 def above_zero(config: Any, section: str, keys: str) -> None:

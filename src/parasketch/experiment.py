@@ -5,8 +5,10 @@ package loads, and last/, the model of the end of the run. What else is in it de
 from clusters has prepared/ and split/ in it, and corpus.json (which corpus it was).
 """
 
+import contextlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,15 @@ from lightning_fabric import Fabric
 from parasketch.config import load_config, preset_names, to_dict
 from parasketch.console import set_quiet
 from parasketch.errors import UsageError
-from parasketch.files import write_text
+from parasketch.files import lock, write_text
+from parasketch.generate.pretrained import find_model
+from parasketch.model.storage import open_model
 from parasketch.systems.kinds import KINDS, task_class
 from parasketch.train.checkpoint import checkpoints, remove_unfinished
 from parasketch.train.loop import BEST, CHECKPOINTS, train
 from parasketch.train.task import Sources, Task
 
-DEFAULT_SYSTEM, DEFAULT_PRESET = "hrqvae", "small"
+DEFAULT_SYSTEM, DEFAULT_PRESET, FINE_PRESET = "hrqvae", "small", "fine"
 CONFIG, LAST = "config.json", "last"
 
 
@@ -35,6 +39,8 @@ class Order:
     preset: str
     """A preset of the system, or a YAML file."""
     data: Path | None
+    start: Path | None = None
+    """A model to go on with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +51,17 @@ class Experiment:
     run: Path
 
 
-def understand(words: Sequence[str], *, preset: str | None, data: Path | None) -> Order:
-    """Tell apart what may be named without an option: `[SYSTEM] [PRESET | CONFIG | DATA]`."""
+def understand(words: Sequence[str], *, preset: str | None, data: Path | None, start: str | None = None) -> Order:
+    """Tell apart what may be named without an option: `[SYSTEM] [PRESET | CONFIG | DATA]`.
+
+    With a model to go on with, its name or directory in `start`, the system is the model's.
+    """
     rest = list(words)
-    system = rest.pop(0) if rest and rest[0] in KINDS else DEFAULT_SYSTEM
+    model = None if start is None else find_model(start)
+    default = DEFAULT_SYSTEM if model is None else open_model(model).kind
+    system = rest.pop(0) if rest and rest[0] in KINDS else default
+    if system != default and model is not None:
+        raise UsageError(f"{model} is a model of the kind {default}, not {system}")
     if len(rest) > 1:
         raise UsageError(f"{' '.join(words)}: expected a system ({', '.join(KINDS)}) and one preset or file")
     if rest:
@@ -59,7 +72,8 @@ def understand(words: Sequence[str], *, preset: str | None, data: Path | None) -
             names = ", ".join(preset_names(system))
             raise UsageError(f"{rest[0]}: with --data, expected a preset ({names}) or a YAML file in front of it")
         preset, data = (rest[0], data) if is_config else (preset, Path(rest[0]))
-    return Order(system=system, preset=preset or DEFAULT_PRESET, data=data)
+    preset = preset or (DEFAULT_PRESET if model is None else FINE_PRESET)
+    return Order(system=system, preset=preset, data=data, start=model)
 
 
 def set_up(
@@ -68,12 +82,14 @@ def set_up(
     """Read the configuration and let the task open its data."""
     kind = task_class(order.system)
     config = load_config(kind.config_type, kind.kind, order.preset, overrides)
+    if order.start is not None:
+        config = kind.going_on(config, order.start)
     if minutes is not None:
         config = replace(config, train=replace(config.train, minutes=minutes))
     begun = bool(checkpoints(run / CHECKPOINTS))
     if begun and (other := _kind_of(run)) != kind.kind:
         raise UsageError(f"{run} holds a run of {other}, not of {kind.kind}: choose another --out")
-    sources = Sources(data=order.data, dev=dev, run=run, begun=begun)
+    sources = Sources(data=order.data, dev=dev, run=run, begun=begun, start=order.start)
     return Experiment(task=kind.set_up(config, sources), run=run)
 
 
@@ -92,6 +108,24 @@ def run_experiment(experiment: Experiment, *, fabric: Fabric, resume: bool) -> P
         if progress.best is None:  # without dev items none is better than another
             task.save(run / BEST, {})
     return run / BEST
+
+
+@contextlib.contextmanager
+def alone_in(run: Path) -> Iterator[None]:
+    """Let no other training into the directory of a run; processes of one training are let in by the first of them."""
+    if int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) > 0:
+        yield
+        return
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{run}: cannot be made: {error.strerror or error}") from error
+    try:
+        with lock(run):
+            yield
+    finally:
+        with contextlib.suppress(OSError):
+            run.rmdir()  # where nothing came of it; a directory with anything in it stays
 
 
 def make_fabric(*, accelerator: str, devices: str, precision: str) -> Fabric:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from parasketch.errors import DataError, UsageError
-from parasketch.evaluate.compare import HUMAN, format_p, paired_tests, tables
+from parasketch.evaluate.compare import HUMAN, data_without, format_p, paired_tests, tables
 from parasketch.evaluate.results import Results
 from parasketch.evaluate.statistics import Score
 
@@ -83,8 +83,13 @@ def test_results_that_cannot_stand_side_by_side(make_results: MakeResults) -> No
         tables([copy, make_results("good", alpha=0.7)])
     with pytest.raises(UsageError, match=r"no results of 'best' \(there are copy\)"):
         paired_tests([copy], "best")
-    with pytest.raises(DataError, match="no results of copy on other/test, only of good; tests need the same data"):
-        paired_tests([copy, make_results("good", "other/test")], "copy")
+
+
+def test_data_that_a_system_has_no_results_on_is_left_out(make_results: MakeResults) -> None:
+    results = [make_results("copy"), make_results("good"), make_results("good", "other/test")]
+    assert [(test.data, test.system) for test in paired_tests(results, "copy", resamples=10)] == [("toy/test", "good")]
+    assert data_without(results, "copy") == ["other/test"]
+    assert data_without(results, "good") == []
 
 
 def test_systems_that_others_are_tested_against_have_a_table_each(make_results: MakeResults) -> None:

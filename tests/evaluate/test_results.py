@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,16 @@ def test_saving_replaces_old_results_but_nothing_else(results: Results, data: Ev
     (directory / "results.json").unlink()
     with pytest.raises(UsageError, match="exists and holds no results; it is not overwritten"):
         results.save(tmp_path, data.items, OUTPUTS)
+
+
+def test_results_of_another_model_are_not_overwritten(results: Results, data: EvalData, tmp_path: Path) -> None:
+    first, second = replace(results, model_sha256="aa"), replace(results, model_sha256="bb")
+    directory = first.save(tmp_path, data.items, OUTPUTS)
+    before = (directory / "results.json").read_bytes()
+    with pytest.raises(UsageError, match="holds the results of another model; they are not overwritten"):
+        second.save(tmp_path, data.items, OUTPUTS)
+    assert (directory / "results.json").read_bytes() == before
+    first.save(tmp_path, data.items, OUTPUTS)
 
 
 def test_damage_is_named(results: Results, data: EvalData, tmp_path: Path) -> None:

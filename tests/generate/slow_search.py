@@ -70,6 +70,8 @@ def slow_required_beam(
             allowed = [token for token in range(len(log_probs)) if token not in special.never]
             if length == 2 or not complete:
                 allowed.remove(special.end)
+            if said[1] == 0 and said[0] and beam.tokens[-1] == runs[said[0] - 1][-1]:
+                allowed = [token for token in allowed if token not in special.continuing]
             if length == config.max_tokens:
                 allowed = [special.end] if complete else []
             allowed.sort(key=lambda token: -log_probs[token])

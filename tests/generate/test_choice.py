@@ -4,8 +4,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parasketch.generate.candidates import FEATURES, CandidateSet, Judged, judge
-from parasketch.generate.choice import IS_COPY, IS_INPUT, IS_REPEAT, choose, find_finalists, to_paraphrases
+from parasketch.generate.candidates import FEATURES, MOST_SURPRISE, CandidateSet, Judged, judge
+from parasketch.generate.choice import (
+    IS_COPY,
+    IS_INPUT,
+    IS_REPEAT,
+    NOT_FAITHFUL,
+    choose,
+    find_finalists,
+    to_paraphrases,
+)
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.settings import RerankWeights
 from parasketch.generate.tokens import Hypothesis
@@ -71,7 +79,7 @@ def test_likeness_is_judged_where_there_is_an_exemplar() -> None:
 def test_each_weight_alone_decides() -> None:
     judged = judge(candidates("b b", "how heavy is a 2019", "how heavy a", log_probs={"how heavy a": -1.0}))
     for candidate, cycle, semantic in zip(judged.candidates, [-3, -2, -1], [0.1, 0.9, 0.2], strict=True):
-        candidate.cycle, candidate.semantic = cycle, semantic
+        candidate.cycle, candidate.semantic, candidate.trusted = cycle, semantic, True
     judged = judged.with_costly_features()
     best = {
         "sketch": "b b",
@@ -94,11 +102,27 @@ def test_each_weight_alone_decides() -> None:
 
 
 def test_a_copy_is_chosen_last_and_marked() -> None:
-    judged = judge(candidates("how heavy is a moose in 2019", "what does it weigh"))
+    judged = judge(candidates("how heavy is a moose in 2019", "what does it weigh in 2019"))
     chosen = choose(judged, replace(NOTHING, sketch=5.0), n=2, diversity=0)
     first, second = to_paraphrases(SOURCE, chosen, n=2, warnings=("odd",))
-    assert (first.text, first.accepted, first.warnings) == ("What does it weigh", True, ("odd",))
+    assert (first.text, first.accepted, first.warnings) == ("What does it weigh in 2019", True, ("odd",))
     assert (second.accepted, second.warnings, second.difference) == (False, ("odd", IS_COPY), pytest.approx(0, abs=0.2))
+
+
+def test_what_may_be_accepted_comes_first_and_the_rest_is_marked() -> None:
+    judged = judge(candidates("what does it weigh", "its weight in 2019", "no weight in 2019"))
+    chosen = choose(judged, replace(NOTHING, sketch=5.0), n=3, diversity=0)
+    results = to_paraphrases(SOURCE, chosen, n=3, warnings=())
+    assert [result.text for result in results] == ["Its weight in 2019", "What does it weigh", "No weight in 2019"]
+    assert [result.lost for result in results] == [(), ("2019",), ("added: negation (no)",)]
+    assert [result.warnings for result in results] == [(), (NOT_FAITHFUL,), (NOT_FAITHFUL,)]
+    assert [result.accepted for result in results] == [True, False, False]
+
+
+def test_what_the_model_would_never_say_is_told_from_the_best_it_said() -> None:
+    found = candidates("what does it weigh", "the weight")
+    assert found.is_likely(Hypothesis((7, 8), 3 * (-1.0 - MOST_SURPRISE), 0.0))
+    assert not found.is_likely(Hypothesis((7, 8), 3 * (-1.1 - MOST_SURPRISE), 0.0))
 
 
 def test_diversity_prefers_other_words_to_a_slightly_better_score() -> None:
@@ -115,9 +139,9 @@ def test_candidates_of_a_wider_search_come_after_all_others() -> None:
 
 
 def test_there_are_always_n_results() -> None:
-    judged = judge(candidates("aa bb"))
+    judged = judge(candidates("aa bb 2019"))
     results = to_paraphrases(SOURCE, choose(judged, NOTHING, n=3, diversity=0), n=3, warnings=())
-    assert [result.text for result in results] == ["Aa bb"] * 3
+    assert [result.text for result in results] == ["Aa bb 2019"] * 3
     assert [result.accepted for result in results] == [True, False, False]
     assert results[2].warnings == (IS_REPEAT,)
     [nothing] = to_paraphrases(SOURCE, [], n=1, warnings=())

@@ -32,7 +32,8 @@ def test_what_is_odd_is_mended_and_mentioned(tokenizer: Tokenizer) -> None:
 def test_an_unknown_script_is_read_with_a_warning(tokenizer: Tokenizer, text: str) -> None:
     [prepared] = prepare_texts([text], tokenizer, max_length=100)
     assert prepared.tokens
-    assert prepared.warnings == ("the model's vocabulary hardly knows this script",)
+    assert prepared.warnings[0] == "the model's vocabulary hardly knows this script"
+    assert prepared.suitable == (not any(letter.isalpha() for letter in text))
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "\x00\x1f", "\u3000\u2003"])

@@ -108,6 +108,19 @@ def test_every_sentence_contains_what_is_required(
             assert all(contains(one.tokens, wanted) for one in found)
 
 
+def test_words_end_where_what_is_required_ends(
+    make_model: Callable[..., HRQVAE], tokenizer: Tokenizer, search: Search, runs: list[Runs]
+) -> None:
+    continuing = set(tokenizer.continuing_ids())
+    for seed in range(4):
+        for found, wanted in zip(search(make_model(seed=seed)), runs, strict=True):
+            for one in found:
+                first = next((run for run in wanted), None)
+                if first is not None:
+                    start = next(i for i in range(len(one.tokens)) if list(one.tokens[i : i + len(first)]) == first)
+                    assert not continuing.intersection(one.tokens[start + len(first) : start + len(first) + 1])
+
+
 def test_without_the_requirement_it_is_not_said(model: HRQVAE, search: Search, runs: list[Runs]) -> None:
     free = search(model, required=[Required()] * 6)
     assert not any(contains(one.tokens, runs[group]) for group in (1, 3, 5) for one in free[group])

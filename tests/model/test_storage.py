@@ -1,4 +1,5 @@
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,63 @@ def test_weights_of_another_model(directory: Path) -> None:
         load_model(directory)
     save_file({**weights, "more": torch.zeros(1)}, path)
     with pytest.raises(ModelError, match=r"unknown weights more$"):
+        load_model(directory)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": 65_536}, r"is \(.*\), expected \(.*65536\)"),
+        ({"width": 10**400}, "model.width: expected at most"),
+        ({"width": -16}, "model.width: expected at least"),
+        ({"encoder_layers": 10**9}, r"model\.encoder_layers: expected at most 64"),
+        ({"encoder_layers": 64}, "no weights encoder"),
+        ({"codes": 65_536, "levels": 64}, "quantizer|predictor"),
+        ({"max_length": 10**12}, r"model\.max_length: expected at most"),
+        ({"init_gain": float("nan")}, r"model\.init_gain: nan \(expected float\)"),
+        ({"dropout": float("inf")}, r"model\.dropout: inf"),
+    ],
+)
+def test_absurd_sizes_are_refused_before_anything_is_allocated(
+    directory: Path, changes: dict[str, object], message: str
+) -> None:
+    content = json.loads((directory / "config.json").read_text())
+    rewrite(directory / "config.json", model={**content["model"], **changes})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ModelError, match=message):
+        load_model(directory)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_a_configuration_that_is_nested_too_deeply(directory: Path) -> None:
+    (directory / "config.json").write_text('{"format": 1, "model": ' + "[" * 200_000 + "]" * 200_000 + "}")
+    with pytest.raises(ModelError, match=r"config\.json: cannot be read"):
+        load_model(directory)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers(directory: Path, value: float) -> None:
+    path = directory / "model.safetensors"
+    weights = load_file(path)
+    weights["quantizer.codebooks"][0, 0, 0] = value
+    save_file(weights, path)
+    with pytest.raises(ModelError, match=r"quantizer\.codebooks has values that are no numbers$"):
+        load_model(directory)
+
+
+def test_weights_of_another_type(directory: Path) -> None:
+    path = directory / "model.safetensors"
+    save_file({name: tensor.to(torch.int32) for name, tensor in load_file(path).items()}, path)
+    with pytest.raises(ModelError, match="is of type I32, expected a floating point"):
+        load_model(directory)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_changed_byte_is_noticed(directory: Path, name: str) -> None:
+    content = bytearray((directory / name).read_bytes())
+    content[-12] ^= 1
+    (directory / name).write_bytes(content)
+    with pytest.raises(ModelError, match=f"{name}: (damaged|not a tokeniser)"):
         load_model(directory)
 
 

@@ -104,7 +104,7 @@ def evaluate_command(
         _finish(results, items, found, out)
     elif model is not None:
         predicted = Trained.from_pretrained(model, seed=seed, batch_size=batch_size)
-        label = name or Path(model).name
+        label = name or _model_label(model)
         _evaluate(
             model_runs(predicted, name=label, top=top, plain=plain, own=own, oracle=oracle, depths=depths),
             items,
@@ -144,12 +144,14 @@ def compare_command(
     Example: [bold]parasketch compare results/* --format markdown > results.md[/bold]
     """
     with needs("eval", "comparison"):
-        from parasketch.evaluate.compare import paired_tests, tables
+        from parasketch.evaluate.compare import data_without, paired_tests, tables
         from parasketch.evaluate.report import plot_alpha, render, to_rich
         from parasketch.evaluate.results import Results
 
     loaded = [Results.load(path) for path in results]
     tests = paired_tests(loaded, against, resamples=resamples, seed=seed) if against is not None else []
+    for data in data_without(loaded, against) if against is not None else []:
+        console.print(f"{escape(data)}: there are no results of {escape(str(against))}: nothing is tested there")
     found = tables(loaded, tests)
     if format == "table":
         for table in found:
@@ -173,6 +175,13 @@ def systems_command() -> None:
         typer.echo(f"{name:14}train: {kind.description}")
     for name, system in SYSTEMS.items():
         typer.echo(f"{name:14}evaluate: {system.description}")
+
+
+def _model_label(model: str) -> str:
+    """What a model is called in tables: the best of a run after the run, for every run has one."""
+    path = Path(model)
+    resolved = path.resolve() if path.is_dir() else path
+    return f"{resolved.parent.name} {resolved.name}" if resolved.name in ("best", "last") else path.name
 
 
 def _scorer(
@@ -206,8 +215,11 @@ def _system(name: str, train: Path | None, save: Path | None) -> "System":
 
 
 def _evaluate(runs: "Sequence[Run]", data: "EvalData", scorer: "Scorer", seed: int, out: Path) -> None:
+    from parasketch.evaluate.results import check_place
     from parasketch.evaluate.run import evaluate_run
 
+    for run in runs:  # before the work, not after it
+        check_place(out, run.name, data.name, run.system.fingerprint())
     for run in runs:
         results, outputs = evaluate_run(run, data, scorer, command=_command(), seed=seed)
         _finish(results, data, outputs, out)

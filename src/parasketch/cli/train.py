@@ -33,6 +33,10 @@ def train_command(
     preset: Annotated[
         str | None, typer.Option(help="A preset of the system, such as small or paper, or a YAML file.")
     ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="MODEL", help="Go on with this model, shipped or your own, and its vocabulary."),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Directory of the run; the model will be in OUT/best.")
     ] = Path("runs/parasketch"),
@@ -56,14 +60,21 @@ def train_command(
 
     Example: [bold]parasketch train clusters.jsonl --minutes 60 --out runs/mine[/bold]
 
+    Example: [bold]parasketch train clusters.jsonl --from questions --minutes 10 --out runs/mine[/bold]
+
     Example: [bold]parasketch train hrqvae --data prepared --dev dev.jsonl --out runs/mine --set model.width=192[/bold]
     """
     with needs("train", "training"):
-        from parasketch.experiment import make_fabric, run_experiment, set_up, understand
+        from parasketch.experiment import alone_in, make_fabric, run_experiment, set_up, understand
 
-    order = understand(words or [], preset=preset, data=data)
-    experiment = set_up(order, dev=dev, run=out, overrides=set_ or [], minutes=minutes)
-    precision = experiment.task.config.train.precision
-    fabric = make_fabric(accelerator=accelerator, devices=devices, precision=precision)
-    best = run_experiment(experiment, fabric=fabric, resume=resume == "auto")
+    order = understand(words or [], preset=preset, data=data, start=from_)
+    try:
+        with alone_in(out):
+            experiment = set_up(order, dev=dev, run=out, overrides=set_ or [], minutes=minutes)
+            precision = experiment.task.config.train.precision
+            fabric = make_fabric(accelerator=accelerator, devices=devices, precision=precision)
+            best = run_experiment(experiment, fabric=fabric, resume=resume == "auto")
+    except KeyboardInterrupt as error:
+        console.print(f"interrupted: the same command goes on from the last checkpoint in {out}", soft_wrap=True)
+        raise typer.Exit(130) from error
     console.print(f"the best model is in {best}; try: parasketch paraphrase 'your sentence' --model {best}")

@@ -89,7 +89,7 @@ def check_comparable(results: Sequence[Results]) -> None:
 def paired_tests(
     results: Sequence[Results], against: str, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Verdict]:
-    """Test one system against every other one on each data set, for iBLEU."""
+    """Test one system against every other one, for iBLEU, on each data set that it has results on."""
     check_comparable(results)
     if against not in {one.system for one in results}:
         known = ", ".join(dict.fromkeys(one.system for one in results))
@@ -97,14 +97,16 @@ def paired_tests(
     tests = []
     for data, group in _by_data(results).items():
         ours = next((one for one in group if one.system == against), None)
-        if ours is None:
-            others = ", ".join(one.system for one in group)
-            raise DataError(f"there are no results of {against} on {data}, only of {others}; tests need the same data")
-        for one in group:
-            if one is not ours:
+        for one in group if ours is not None else []:
+            if ours is not None and one is not ours:
                 found = paired_bootstrap(ours.counts, one.counts, alpha=ours.alpha, resamples=resamples, seed=seed)
                 tests.append(Verdict(data=data, against=against, system=one.system, result=found))
     return tests
+
+
+def data_without(results: Sequence[Results], system: str) -> list[str]:
+    """The data sets that a system has no results on."""
+    return [data for data, group in _by_data(results).items() if all(one.system != system for one in group)]
 
 
 def tables(results: Sequence[Results], tests: Sequence[Verdict] = ()) -> list[Table]:

@@ -80,9 +80,7 @@ class Results:
 
     def save(self, parent: Path, items: Sequence[EvalItem], outputs: Outputs) -> Path:
         """Write the results directory under `parent` and return its path."""
-        directory = parent / re.sub(r"[^\w.+-]+", "-", f"{self.system}-{self.data}")
-        if directory.exists() and not (directory / RESULTS).is_file():
-            raise UsageError(f"{directory} exists and holds no results; it is not overwritten")
+        directory = check_place(parent, self.system, self.data, self.model_sha256)
         fields = {"format": FORMAT, **asdict(self)}
         fields["bleu_signature"] = fields.pop("counts")["signature"]
         with write_directory(directory) as temporary:
@@ -109,6 +107,18 @@ class Results:
     def score(self, name: str) -> float | None:
         """The value of a score, or None if it was not computed."""
         return self.scores[name].value if name in self.scores else None
+
+
+def check_place(parent: Path, system: str, data: str, model_sha256: str | None) -> Path:
+    """The directory for the results of a system; one that holds something else, or another model's, is refused."""
+    directory = parent / re.sub(r"[^\w.+-]+", "-", f"{system}-{data}")
+    if not directory.exists():
+        return directory
+    if not (directory / RESULTS).is_file():
+        raise UsageError(f"{directory} exists and holds no results; it is not overwritten")
+    if _read_fields(directory / RESULTS).get("model_sha256") != model_sha256:
+        raise UsageError(f"{directory} holds the results of another model; they are not overwritten: give a --name")
+    return directory
 
 
 def collect(

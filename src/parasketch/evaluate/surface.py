@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from sacrebleu.metrics.bleu import BLEU
 
 from parasketch.evaluate.statistics import Measure, Score, share
-from parasketch.generate.facts import lost_facts, names_in, numbers_in
+from parasketch.text.facts import Facts, compare, facts_of
 from parasketch.text.normalise import normalise
 
 TemplateOf = Callable[[Sequence[str]], list[str]]
@@ -33,8 +33,8 @@ def surface_measures(inputs: Sequence[str], outputs: Sequence[Sequence[str]]) ->
             [float(len(candidates)) for candidates in outputs],
             f"of all candidates|k:{len(outputs[0])}",
         ),
-        _kept("numbers_kept", inputs, firsts, numbers_in, "digit tokens of the input found in the output"),
-        _kept("names_kept", inputs, firsts, names_in, "capitalised words inside a sentence|case:lc"),
+        _kept("numbers_kept", inputs, firsts, _numbers, "numbers of the input that the output says, in any spelling"),
+        _kept("names_kept", inputs, firsts, _names, "parts of names of the input found in the output|case:lc"),
     ]
     return [measure for measure in measures if measure.statistics[:, 1].any()]
 
@@ -43,16 +43,24 @@ def _kept(
     name: str,
     inputs: Sequence[str],
     firsts: Sequence[str],
-    facts_in: Callable[[str], Sequence[str]],
+    mentions: Callable[[Facts], set[str]],
     signature: str,
 ) -> Measure:
-    facts = [facts_in(text) for text in inputs]
-    lost = [
-        set(lost_facts(text, first)).intersection(found)
-        for text, first, found in zip(inputs, firsts, facts, strict=True)
-    ]
-    kept = [float(len(found) - len(gone)) for found, gone in zip(facts, lost, strict=True)]
-    return share(name, kept, [float(len(found)) for found in facts], signature)
+    facts = [facts_of(text) for text in inputs]
+    found = [mentions(each) for each in facts]
+    lost = [set(compare(each, facts_of(first)).lost) for each, first in zip(facts, firsts, strict=True)]
+    kept = [float(len(all_ - gone)) for all_, gone in zip(found, lost, strict=True)]
+    return share(name, kept, [float(len(each)) for each in found], signature)
+
+
+def _numbers(facts: Facts) -> set[str]:
+    """The firm numbers, as they are written."""
+    return {facts.text[number.start : number.end] for number in facts.numbers if number.firm}
+
+
+def _names(facts: Facts) -> set[str]:
+    """The parts of names, as they are written."""
+    return {facts.text[name.start : name.end] for name in facts.names.parts}
 
 
 def template_change(

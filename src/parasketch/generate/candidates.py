@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from parasketch.generate.facts import lost_facts
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.tokens import Hypothesis
 from parasketch.generate.wording import ORDERS, Overlaps, count_repeats, likeness
+from parasketch.text.casing import restore_case
+from parasketch.text.facts import compare, facts_of
 from parasketch.text.normalise import normalise
 
 FEATURES = (
@@ -25,6 +26,8 @@ FEATURES = (
 """The columns of a feature matrix, named as the weights are."""
 
 
+MOST_SURPRISE = 1.0
+"""log p per token by which a sentence that must contain something may be less likely than the best that need not."""
 MOST_JUDGED = 2048
 """Candidates of one input."""
 
@@ -35,6 +38,8 @@ class Candidate:
 
     text: str
     """In lower case, as the model writes."""
+    written: str
+    """With the capitals of the input."""
     tokens: tuple[int, ...]
     sketch: Sketch
     sketch_log_prob: float
@@ -47,6 +52,9 @@ class Candidate:
     is_copy: bool
     """Equal to the input, but for case, spacing and final punctuation."""
     lost: tuple[str, ...]
+    """Facts of the input that are gone, and facts that were added."""
+    trusted: bool
+    """Whether it may be accepted: no copy, no fact lost or added, and nothing that judged it found it unfaithful."""
     cycle: float = math.nan
     """log p of the input per token; not a number until it is judged."""
     semantic: float = 0.0
@@ -64,7 +72,7 @@ class CandidateSet:
     _by_text: dict[str, Candidate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._same = normalise(self.source)
+        self._same, self._facts = normalise(self.source), facts_of(self.source)
 
     def add(
         self,
@@ -83,24 +91,33 @@ class CandidateSet:
         key = normalise(text)
         if not key:
             return
-        likelihood = hypothesis.log_prob / (len(hypothesis.tokens) + 1)
+        likelihood = hypothesis.likelihood
         support = sketch_log_prob + likelihood
         if (known := self._by_text.get(key)) is not None and not self.keep_repeats:
             if known.attempt == attempt and not again:  # a wider search finds the same sketches again as well
                 known.support = float(np.logaddexp(known.support, support))
             return
+        written, is_copy = restore_case(text, self.source), key == self._same
+        lost = compare(self._facts, facts_of(_without_opening_capital(text, written))).described()
         self._by_text[key] = Candidate(
             text=text,
+            written=written,
             tokens=hypothesis.tokens,
             sketch=sketch,
             sketch_log_prob=sketch_log_prob,
             likelihood=likelihood,
             support=support,
             attempt=attempt,
-            is_copy=key == self._same,
-            lost=lost_facts(self.source, text),
+            is_copy=is_copy,
+            lost=lost,
+            trusted=not is_copy and not lost,
         )
         self.candidates.append(self._by_text[key])
+
+    def is_likely(self, hypothesis: Hypothesis) -> bool:
+        """Whether the model would say this: one that it finds far less likely than the best it said freely is salad."""
+        best = max((candidate.likelihood for candidate in self.candidates), default=-math.inf)
+        return hypothesis.likelihood >= best - MOST_SURPRISE
 
     @property
     def num_different(self) -> int:
@@ -109,7 +126,7 @@ class CandidateSet:
 
     @property
     def keeps_facts(self) -> bool:
-        """Whether a candidate that is no copy has lost no number and no name."""
+        """Whether a candidate that is no copy has all facts, and no others."""
         return any(not candidate.is_copy and not candidate.lost for candidate in self.candidates)
 
 
@@ -166,6 +183,11 @@ def judge(found: CandidateSet) -> Judged:
     for name, column in columns.items():
         features[:, FEATURES.index(name)] = np.asarray(column)
     return Judged(found.source, candidates, features, overlap[1:, 1:])
+
+
+def _without_opening_capital(text: str, written: str) -> str:
+    """A text with the capitals of names alone: that of its first word was put there, and makes no name of it."""
+    return text[:1] + written[1:] if written[1:2].islower() else written
 
 
 def _brevity(source: str, text: str) -> float:

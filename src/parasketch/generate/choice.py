@@ -16,13 +16,14 @@ from parasketch.generate.candidates import FEATURES, Candidate, Judged
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.settings import RerankWeights
 from parasketch.generate.wording import overlap_matrix
-from parasketch.text.casing import restore_case
 from parasketch.text.sentences import SplitText
 
-# Ranks, not weights: every candidate that was asked for comes before one of a wider search, and a copy after all.
-_WIDER_SEARCH, _COPY = 1e6, 1e9
+# Ranks, not weights: those that may be accepted come first, every candidate that was asked for before one of a wider
+# search, and a copy after all.
+_NOT_TRUSTED, _WIDER_SEARCH, _COPY = 1e3, 1e6, 1e9
 COSTLY = ("cycle", "semantic")
 
+NOT_FAITHFUL = "may not mean the same as the input"
 IS_COPY = "the same as the input: nothing different was found"
 IS_REPEAT = "repeats an earlier paraphrase: there were no more different ones"
 IS_INPUT = "the input itself: nothing was generated"
@@ -85,19 +86,25 @@ def _joined(text: SplitText, source: str, parts: Sequence[Paraphrase]) -> Paraph
 
 
 def _ranks(judged: Judged) -> NDArray[np.float64]:
-    return np.array([-_WIDER_SEARCH * candidate.attempt - _COPY * candidate.is_copy for candidate in judged.candidates])
+    return np.array(
+        [
+            -_NOT_TRUSTED * (not each.trusted) - _WIDER_SEARCH * each.attempt - _COPY * each.is_copy
+            for each in judged.candidates
+        ]
+    )
 
 
 def _paraphrase(candidate: Candidate, score: float, source: str, warnings: tuple[str, ...]) -> Paraphrase:
+    doubts = (IS_COPY,) if candidate.is_copy else () if candidate.trusted else (NOT_FAITHFUL,)
     return Paraphrase(
-        text=restore_case(candidate.text, source),
+        text=candidate.written,
         sketch=candidate.sketch,
         score=score,
         difference=float(1 - overlap_matrix([source, candidate.text])[0, 1]),
         faithfulness=None if math.isnan(candidate.cycle) else math.exp(candidate.cycle),
         lost=candidate.lost,
-        accepted=not candidate.is_copy,
-        warnings=(*warnings, IS_COPY) if candidate.is_copy else warnings,
+        accepted=candidate.trusted,
+        warnings=(*warnings, *doubts),
     )
 
 

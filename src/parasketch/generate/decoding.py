@@ -30,12 +30,18 @@ class Rules(NamedTuple):
     must_end: Tensor
     """(G,), whether nothing but `end` may follow"""
     end: int
+    after_word: Tensor | None = None
+    """(G, W), whether the word before must not be continued"""
+    continuing: Tensor | None = None
+    """(c,), the tokens that continue a word"""
 
     def apply(self, scores: Tensor, rows: slice = slice(None)) -> None:
         """Set the scores (R, V) of forbidden tokens to -inf, in place; R are these of the G * W rows."""
         must_end = self.must_end.repeat_interleave(self.banned.shape[1])[rows]
         at_end = scores[must_end, self.end]
         scores.scatter_(1, self.banned.flatten(0, 1)[rows], -math.inf)
+        if self.after_word is not None and self.continuing is not None:
+            scores[self.after_word.flatten()[rows].nonzero(), self.continuing] = -math.inf
         if len(at_end):
             scores[must_end] = -math.inf
             scores[must_end, self.end] = at_end

@@ -2,15 +2,15 @@
 
     texts -> meaning (encoded once) -> the best sketches -> sentences for each -> candidates -> features -> the n best
 
-An input whose numbers and names no candidate has kept has its best sketches decoded once more, into sentences that must
-contain them. An input for which there are too few different candidates is searched again with more sketches and wider
-beams. All decisions are made input by input, so that no result depends on what else is in the batch.
+An input whose facts no candidate has kept has its best sketches decoded once more, into sentences that must contain its
+numbers, names and literals; what the model finds far too unlikely is given up. An input for which there are too few
+different candidates is searched again with more sketches and wider beams. All decisions are made input by input, so
+that no result depends on what else is in the batch.
 """
 
-import contextlib
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,10 +21,11 @@ from torch import Tensor
 from parasketch.config import to_dict
 from parasketch.counter_rng import hash_text, random_bits
 from parasketch.errors import ConfigError, ModelError
-from parasketch.generate.candidates import CandidateSet, Judged, judge
+from parasketch.generate.acceptance import judge_trust
+from parasketch.generate.candidates import Candidate, CandidateSet, Judged, judge
 from parasketch.generate.choice import choose, find_finalists, to_paraphrases
 from parasketch.generate.engine import SKETCHING
-from parasketch.generate.judging import cosines, cycle_log_likelihood
+from parasketch.generate.judging import cosines, cycle_log_likelihood, evaluating
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.plan import ATTEMPTS, MOST_ROWS, Group, SearchPlan
@@ -93,7 +94,7 @@ class HrqvaeEngine:
     def sketches_of(self, texts: Sequence[PreparedText]) -> list[Sketch]:
         """The sketch that each text has itself."""
         codes: list[list[int]] = []
-        with self._evaluating():
+        with evaluating(self.model):
             for start in range(0, len(texts), MOST_TEXTS):
                 encoding = self._encode(texts[start : start + MOST_TEXTS])
                 codes += self.model.quantizer.encode(encoding.form).tolist()
@@ -105,7 +106,7 @@ class HrqvaeEngine:
 
     def paraphrase(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """n paraphrases of each text."""
-        with self._evaluating():
+        with evaluating(self.model):
             batch = self._batch(requests)
             found = self._find(batch, options)
             if options.rerank:
@@ -116,7 +117,8 @@ class HrqvaeEngine:
                     choose(each, self.config.weights, n=options.n, diversity=self.config.diversity) for each in judged
                 ]
             else:
-                chosen = [[(one, one.sketch_log_prob) for one in each.candidates] for each in found]
+                chosen = [[(one, one.sketch_log_prob) for one in each.candidates[: options.n]] for each in found]
+                self._judge_trust(batch, [[one for one, _ in each] for each in chosen])
         return [
             to_paraphrases(request.text.text, best, n=options.n, warnings=request.text.warnings)
             for request, best in zip(requests, chosen, strict=True)
@@ -124,7 +126,7 @@ class HrqvaeEngine:
 
     def judged_candidates(self, requests: Sequence[Request], options: Options) -> list[Judged]:
         """All candidates of each text with all their features: what weights are tuned on."""
-        with self._evaluating():
+        with evaluating(self.model):
             batch = self._batch(requests)
             return self._judge_costly(batch, [judge(each) for each in self._find(batch, options)])
 
@@ -145,7 +147,11 @@ class HrqvaeEngine:
             self._add(found, groups, hypotheses, attempt, one_by_one=options.rerank)
             if attempt == 0 and options.rerank and options.temperature is None:
                 groups = self._groups_with_facts(found, groups)
-                self._add(found, groups, self._decode(batch, groups, options), attempt, one_by_one=True)
+                hypotheses = [
+                    [one for one in each if found[group.place].is_likely(one)]
+                    for group, each in zip(groups, self._decode(batch, groups, options), strict=True)
+                ]
+                self._add(found, groups, hypotheses, attempt, one_by_one=True)
             missing = [place for place in missing if found[place].num_different < options.n]
             if not missing:
                 break
@@ -263,7 +269,13 @@ class HrqvaeEngine:
             found = cosines(self.semantic, sources, [one.text for one in candidates], places)
             for candidate, cosine in zip(candidates, found, strict=True):
                 candidate.semantic = cosine
+        self._judge_trust(batch, [each.candidates for each in judged])
         return [each.with_costly_features() for each in judged]
+
+    def _judge_trust(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> None:
+        pairs = zip(batch.requests, candidates, strict=True)
+        found = [(request.text.text, one) for request, each in pairs for one in each]
+        judge_trust(found, least_faithfulness=self.config.least_faithfulness)
 
     def _batch(self, requests: Sequence[Request]) -> _Batch:
         encoding = self._encode([request.text for request in requests])
@@ -275,17 +287,6 @@ class HrqvaeEngine:
 
     def _framed(self, tokens: Sequence[int]) -> list[int]:
         return [self.tokenizer.bos_id, *tokens, self.tokenizer.eos_id]
-
-    @contextlib.contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        """No gradients and no dropout; a model in training goes on training afterwards."""
-        training = self.model.training
-        self.model.eval()
-        try:
-            with torch.inference_mode():
-                yield
-        finally:
-            self.model.train(training)
 
 
 def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> HrqvaeEngine:

@@ -6,17 +6,30 @@ in blocks of like length, which bound the memory that the softmax over the vocab
 one is in use, gives a second opinion.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from parasketch.model.inputs import Sentences
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.sentence_encoder import SentenceModel
 
 _BLOCK_ELEMENTS = 1 << 23  # 32 MB of fp32 log-probabilities at a time
+
+
+@contextlib.contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """No gradients and no dropout; a model in training goes on training afterwards."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(training)
 
 
 def cycle_log_likelihood(

@@ -6,6 +6,7 @@ A facade: it has the arguments checked, the texts sorted into batches of like le
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
@@ -180,8 +181,11 @@ class Paraphraser:
         results: dict[int, list[Paraphrase]] = {}
         parts = batches(assignments, options, batch_size)
         for engine, places in track(parts, "paraphrasing", total=len(parts), show=show_progress):
-            found = engine.paraphrase([assignments[place][1] for place in places], options)
-            results.update(zip(places, found, strict=True))
+            requests = [assignments[place][1] for place in places]
+            found = engine.paraphrase(requests, options)
+            for place, request, each in zip(places, requests, found, strict=True):
+                suitable = request.text.suitable
+                results[place] = each if suitable else [replace(one, accepted=False) for one in each]
         return [results[place] for place in range(len(assignments))]
 
     def candidates(

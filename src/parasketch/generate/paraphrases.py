@@ -50,9 +50,10 @@ class Paraphrase:
     faithfulness: float | None = None
     """How well the model gets the input back from it, 0 to 1 (mean probability of a token); None if not judged."""
     lost: tuple[str, ...] = ()
-    """Numbers and names of the input that are missing."""
+    """Facts of the input that are missing (numbers, names, addresses, a negation, ...), and facts that were added."""
     accepted: bool = True
-    """False where nothing better was found: a copy of the input, or a repeat of an earlier paraphrase."""
+    """False where nothing better was found: a copy of the input, a repeat of an earlier paraphrase, one that lost or
+    added a fact or may mean something else; and for an input that no model is made for."""
     warnings: tuple[str, ...] = ()
     """What is odd about the input or about this result."""
 

@@ -14,6 +14,7 @@ from typing import Protocol, SupportsIndex, TypeVar, cast
 
 from parasketch.errors import UsageError
 from parasketch.generate.paraphrases import Sketch
+from parasketch.text.suitability import unsuitable
 
 MOST_OUTPUTS = 1000
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
@@ -46,6 +47,8 @@ class PreparedText:
     tokens: tuple[int, ...]
     """Without begin and end."""
     warnings: tuple[str, ...]
+    suitable: bool = True
+    """Whether it is what the models were made for; of anything else no paraphrase is accepted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,4 +177,6 @@ def _prepared(original: str, head: str, tokens: list[int], tokenizer: TextTokeni
         warnings.append(f"only the beginning was read: it is longer than {room} tokens")
         [(tokens, spans)] = tokenizer.encode_with_offsets([head])
         tokens, head = tokens[:room], head[: spans[room - 1][1]]
-    return PreparedText(head, tuple(tokens), tuple(warnings))
+    if reason := unsuitable(original[: len(head)]):
+        warnings.append(reason)
+    return PreparedText(head, tuple(tokens), tuple(warnings), suitable=reason is None)

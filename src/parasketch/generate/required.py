@@ -1,4 +1,4 @@
-"""What a sentence must contain: the tokens of the source's numbers and names, and which of them have been said.
+"""What a sentence must contain: the tokens of the source's numbers, names and literals, and which have been said.
 
 The facts of a source become runs of its own tokens. A sentence has to contain the runs in the order of the source,
 each of them in one piece; how many of their tokens a hypothesis has said is all that has to be known about it.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from parasketch.generate.facts import fact_spans
+from parasketch.text.facts import Facts, facts_of, required_spans
 from parasketch.text.templates import STOP_WORDS
 from parasketch.text.tokenizer import Tokenizer
 
@@ -24,6 +24,7 @@ _OPENING = re.compile(r"(?<!\S)[\"'“‘«(\[{]+")
 _REST_OF_WORD = re.compile(r"[\w\u0300-\u036f]*[%°+#]*")  # 92nd, 5%, C++
 _WORD_AFTER = re.compile(r" ([^\W\d_]+)(?![\w'’-])")
 _WORD_BEFORE = re.compile(r"(?<!\S)(\w+) $")
+_BARE_NUMBER = re.compile(r"[\d.,:]+(?:st|nd|rd|th)?", re.IGNORECASE)
 _LABELS = ("number", "no")  # they belong to the number after them, whatever follows
 
 
@@ -40,7 +41,7 @@ NOTHING = Required()
 
 def required_tokens(text: str, tokenizer: Tokenizer) -> Required:
     """The facts of a source as runs of its tokens; facts that are next to each other are one run."""
-    spans = fact_spans(text)
+    spans = _spans(facts_of(text))
     if not spans:
         return NOTHING
     # A fact is to be said without the quotation mark or bracket before it, so with a space of its own.
@@ -58,17 +59,27 @@ def required_tokens(text: str, tokenizer: Tokenizer) -> Required:
     return Required(tuple(tokens), tuple(inside))
 
 
+def _spans(facts: Facts) -> list[tuple[int, int]]:
+    """What has to be said as it is written; a number in words may well be said in digits."""
+    in_words = {
+        (number.start, number.end)
+        for number in facts.numbers
+        if not any(character.isdigit() for character in facts.text[number.start : number.end])
+    }
+    return [span for span in required_spans(facts) if span not in in_words]
+
+
 def _widen(text: str, start: int, end: int) -> tuple[int, int]:
     """The whole word with a fact in it; for a bare number with the word that it belongs to.
 
     A word begins after a space: without that, its first token would stick to whatever is said before. A number alone
     fits everywhere and says nothing ("a man on a 58"), so it goes with the word after it ("3 candles") or, if that is
-    none with a meaning, the word before it ("in 2008").
+    none with a meaning, the word before it ("in 2008"). One with a unit ("4:30 pm", "5 km") needs nothing else.
     """
     first = text.rfind(" ", 0, start) + 1
     rest = _REST_OF_WORD.match(text, end)
     last = rest.end() if rest else end
-    if first < start or not text[start].isdigit():
+    if first < start or not _BARE_NUMBER.fullmatch(text, start, end):
         return first, last
     before, after = _WORD_BEFORE.search(text, 0, first), _WORD_AFTER.match(text, last)
     if after and after[1].casefold() not in STOP_WORDS and not (before and before[1].casefold() in _LABELS):
@@ -122,6 +133,11 @@ class Requirements:
     def inside(self, said: Tensor) -> Tensor:
         """Whether each row is in the middle of a run, (G, W)."""
         return self.follows.gather(1, said)
+
+    def completed(self, said: Tensor, last: Tensor) -> Tensor:
+        """Whether the last token (G, W) of each row was the end of a run, (G, W): nothing may continue its word."""
+        before = self.tokens.gather(1, (said - 1).clamp_min(0))
+        return (said > 0) & (before == last) & ~self.inside(said)
 
     def advance(self, said: Tensor, ids: Tensor) -> Tensor:
         """How many tokens have been said after each of the proposals (G, W, count)."""

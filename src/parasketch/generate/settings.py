@@ -52,7 +52,7 @@ class RerankWeights:
     odd_length: float = 0.0
     """Penalty for a length unlike that of the other candidates, shorter or longer."""
     lost: float = 0.5
-    """Penalty for each number or name of the input that is lost."""
+    """Penalty for each fact that was lost or added."""
     repeats: float = 0.5
     """Penalty for each word that is said once too often."""
     likeness: float = 5.0
@@ -70,6 +70,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "sketches": (1, 4096),
     "finalists": (1, 65536),
     "diversity": (0, 1e6),
+    "least_faithfulness": (0, 1),
 }
 
 
@@ -95,6 +96,8 @@ class GenerateConfig:
     """Candidates that the costly judgements (cycle, semantic) are made of."""
     diversity: float = 0.5
     """When several outputs are asked for: penalty for overlap with those already chosen."""
+    least_faithfulness: float = 0.0
+    """The faithfulness that an accepted paraphrase needs; fitted by scripts/fit_acceptance.py."""
     weights: RerankWeights = field(default_factory=RerankWeights)
 
     def __post_init__(self) -> None:

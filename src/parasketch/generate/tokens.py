@@ -36,11 +36,13 @@ class SpecialTokens:
     end: int
     never: tuple[int, ...]
     """Tokens that no sentence contains."""
+    continuing: tuple[int, ...] = ()
+    """Tokens that go on with the word before them."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "SpecialTokens":
         never = (tokenizer.pad_id, tokenizer.bos_id, tokenizer.unk_id, tokenizer.mask_id)
-        return cls(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id, never)
+        return cls(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id, never, tokenizer.continuing_ids())
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class Hypothesis:
     """Of all its tokens and its end."""
     score: float
     """log_prob with the length penalty."""
+
+    @property
+    def likelihood(self) -> float:
+        """log p per token, the end included."""
+        return self.log_prob / (len(self.tokens) + 1)
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,7 @@ class TokenSearch:
         rules = Rules(self._banned(rows, first), rows.limits == length, self.special.end)
         if sampling is None:
             count = width if first else self.config.expansion
-            proposals = self._next(rows, last, decoding, count, rules)
+            proposals = self._next(rows, last, decoding, count, self._with_whole_words(rules, rows, last))
         else:
             log_probs = decoding.log_probs(last)
             rules.apply(log_probs.view(-1, log_probs.shape[2]))
@@ -194,6 +201,13 @@ class TokenSearch:
         inside = rows.required.inside(rows.said)
         proposals.log_probs[..., :-1].masked_fill_(inside[..., None], -math.inf)
         return proposals
+
+    def _with_whole_words(self, rules: Rules, rows: _Rows, last: Tensor) -> Rules:
+        """The rules for rows that have just said something required: "4th" must not become "4thth"."""
+        if rows.required is None or not self.special.continuing:
+            return rules
+        continuing = torch.tensor(self.special.continuing, device=last.device)
+        return rules._replace(after_word=rows.required.completed(rows.said, last), continuing=continuing)
 
     def _banned(self, rows: _Rows, first: bool) -> Tensor:
         """Tokens that may not follow, (G, W, b): special ones, and an end that comes too early."""

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from parasketch.config import MOST_LAYERS, MOST_TOKENS, MOST_WIDTH, at_least, at_most, require
+
 _EPSILON = 1e-12
 MATCHES = 5
 """Ways in which a token can be shared with the other sentence: not a word; not at all; alone; with the word before or
@@ -31,6 +33,13 @@ class CrossEncoderConfig:
     layers: int = 6
     heads: int = 12
     ff: int = 1_536
+
+    def __post_init__(self) -> None:
+        at_least(1, self, "model", "vocab_size max_length width layers heads ff")
+        at_most(MOST_LAYERS, self, "model", "layers")
+        at_most(MOST_WIDTH, self, "model", "max_length width heads ff")
+        at_most(MOST_TOKENS, self, "model", "vocab_size")
+        require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
 
 
 class BertLayer(nn.Module):

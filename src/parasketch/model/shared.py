@@ -54,9 +54,7 @@ class SharedTransformer(nn.Module):
                 f"{stored.path}: {TOKENIZER} has {tokenizer.vocab_size} entries and {CONFIG} says {config.vocab_size}: "
                 "they do not belong together"
             )
-        with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
-            network = cls(config, mask_id=tokenizer.mask_id)
-        return stored.fill(network, newer=cls.newer_weights), tokenizer
+        return stored.build(lambda: cls(config, mask_id=tokenizer.mask_id), newer=cls.newer_weights), tokenizer
 
     def states(self, sentences: Sentences) -> Tensor:
         """The encoder's states, (N, width); fastest for sentences that are sorted by length."""

@@ -4,27 +4,36 @@ Nothing in it is a pickle, so loading a model can never run code. The directory 
 that is damaged is refused with a message that says what is wrong with it. Which system it belongs to is the `kind` in
 config.json, and the section `model` is the shape of its network; `parasketch.systems.kinds` knows who reads them.
 Whatever else belongs to a model (how to generate with it, how it was trained) is another section.
+
+A directory from anywhere may claim anything. What config.json says about sizes is compared with the header of the
+weights before anything of that size is allocated, and the files with the hashes that were stored with them.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from safetensors import SafetensorError
+import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from parasketch.config import C, from_dict, to_dict
 from parasketch.errors import ConfigError, DataError, ModelError
-from parasketch.files import write_directory
+from parasketch.files import sha256, write_directory
 from parasketch.text.tokenizer import Tokenizer
 
 FORMAT = 1
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
+HASHES = "sha256"
+"""The section of config.json with the hashes of the other files; models that are older have none."""
 FIRST_KIND = "hrqvae"
 """The kind of models that do not say theirs: they were written when there was one."""
+
+_FLOATS = ("F16", "BF16", "F32", "F64")
 
 Sections = dict[str, Any]
 
@@ -66,6 +75,8 @@ class StoredModel:
     """The section `model`: the shape of the network."""
     sections: Sections
     """The other sections of config.json, such as `generate` and `data`."""
+    hashes: Sections
+    """The hashes of the other files, by their names."""
 
     def read_tokenizer(self) -> Tokenizer:
         """The tokenizer beside the weights."""
@@ -79,30 +90,63 @@ class StoredModel:
             raise ModelError(f"{self.path / CONFIG}: {error}") from error
 
     def read_weights(self) -> dict[str, Tensor]:
-        """All tensors, as they are on the disk."""
+        """All tensors, as they are on the disk; none of them has values that are no numbers."""
         path = self.path / WEIGHTS
-        try:
-            return load_file(path)
-        except (OSError, SafetensorError) as error:
-            raise ModelError(f"{path}: damaged, or not a file of weights: {error}") from error
+        with _reading(path):
+            weights = load_file(path)
+        for name, tensor in weights.items():
+            if tensor.is_floating_point() and not tensor.isfinite().all():
+                raise ModelError(
+                    f"{path}: damaged, or of a training that diverged: {name} has values that are no numbers"
+                )
+        self._check_hash(WEIGHTS)
+        return weights
+
+    def build(self, make: Callable[[], N], *, newer: tuple[str, ...] = ()) -> N:
+        """The network that `make` makes, with its weights; it is not made unless they fit it.
+
+        Random numbers that are drawn on the way are overwritten: nobody else's change by it.
+        """
+        with torch.random.fork_rng(devices=[]):
+            with torch.device("meta"):  # shapes only
+                self._check_shapes(make(), newer)
+            network = make()
+        return self.fill(network, newer=newer)
 
     def fill(self, network: N, *, newer: tuple[str, ...] = ()) -> N:
         """Give a network all its weights, which have to be the ones it wants; in evaluation mode afterwards.
 
         Weights whose names end in one of `newer` may be missing in models that are older than they; they stay as is.
         """
-        path, weights, wanted = self.path / WEIGHTS, self.read_weights(), network.state_dict()
-        weights = {name: tensor for name, tensor in wanted.items() if name.endswith(newer)} | weights
-        for name, tensor in wanted.items():
-            if name not in weights:
-                raise ModelError(f"{path}: does not fit {CONFIG}: no weights {name}")
-            if weights[name].shape != tensor.shape:
-                shapes = f"{tuple(weights[name].shape)}, expected {tuple(tensor.shape)}"
-                raise ModelError(f"{path}: does not fit {CONFIG}: {name} is {shapes}")
-        if unknown := sorted(set(weights) - set(wanted)):
-            raise ModelError(f"{path}: does not fit {CONFIG}: unknown weights {unknown[0]}")
-        network.load_state_dict(weights)  # copies into the network's own, full-precision tensors
+        self._check_shapes(network, newer)
+        own = {name: tensor for name, tensor in network.state_dict().items() if name.endswith(newer)}
+        weights = self.read_weights()
+        self._check_hash(TOKENIZER)
+        network.load_state_dict(own | weights)  # copies into the network's own, full-precision tensors
         return network.eval()
+
+    def _check_shapes(self, network: nn.Module, newer: tuple[str, ...]) -> None:
+        """Compare the header of the weights, alone, with what the network wants."""
+        path, wanted = self.path / WEIGHTS, network.state_dict()
+        with _reading(path), safe_open(path, "pt") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
+            found = {name: (tuple(each.get_shape()), each.get_dtype()) for name, each in slices.items()}
+        for name, tensor in wanted.items():
+            if name not in found:
+                if name.endswith(newer):
+                    continue
+                raise ModelError(f"{path}: does not fit {CONFIG}: no weights {name}")
+            shape, kind = found[name]
+            if shape != tuple(tensor.shape):
+                raise ModelError(f"{path}: does not fit {CONFIG}: {name} is {shape}, expected {tuple(tensor.shape)}")
+            if tensor.is_floating_point() and kind not in _FLOATS:
+                raise ModelError(f"{path}: does not fit {CONFIG}: {name} is of type {kind}, expected a floating point")
+        if unknown := sorted(set(found) - set(wanted)):
+            raise ModelError(f"{path}: does not fit {CONFIG}: unknown weights {unknown[0]}")
+
+    def _check_hash(self, name: str) -> None:
+        if name in self.hashes and self.hashes[name] != sha256(self.path / name):
+            raise ModelError(f"{self.path / name}: damaged, or not the file that {CONFIG} was written with")
 
 
 def save_model(
@@ -123,12 +167,13 @@ def save_model(
     stored = {name: _stored(name, tensor, half) for name, tensor in tensors.items()}
     content = {"format": FORMAT, "kind": model.kind, "model": to_dict(model.config), **(sections or {})}
     with write_directory(directory) as temporary:
-        (temporary / CONFIG).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         try:
             save_file(stored, temporary / WEIGHTS)
         except SafetensorError as error:  # a full disk is reported so
             raise DataError(f"cannot be written: {error}", path=directory) from error
         tokenizer.save(temporary / TOKENIZER)
+        content[HASHES] = {name: sha256(temporary / name) for name in (WEIGHTS, TOKENIZER)}
+        (temporary / CONFIG).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         if card is not None:
             (temporary / CARD).write_text(card, encoding="utf-8")
 
@@ -142,8 +187,10 @@ def open_model(directory: Path | str) -> StoredModel:
     if missing:
         raise ModelError(f"{path}: not a model directory: {', '.join(missing)} missing")
     sections = read_config(path)
-    config = sections.pop("model")
-    return StoredModel(path, str(sections.pop("kind", FIRST_KIND)), config, sections)
+    config, hashes = sections.pop("model"), sections.pop(HASHES, {})
+    if not isinstance(hashes, dict):
+        raise ModelError(f"{path / CONFIG}: {HASHES}: expected the hashes of files by their names")
+    return StoredModel(path, str(sections.pop("kind", FIRST_KIND)), config, sections, hashes)
 
 
 def read_config(directory: Path) -> Sections:
@@ -151,13 +198,21 @@ def read_config(directory: Path) -> Sections:
     path = directory / CONFIG
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
         raise ModelError(f"{path}: not the configuration of a parasketch model (no section `model`)")
     if content.pop("format", None) != FORMAT:
         raise ModelError(f"{path}: written by another version (expected format {FORMAT})")
     return content
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ModelError(f"{path}: damaged, or not a file of weights: {error}") from error
 
 
 def _stored(name: str, tensor: Tensor, half: bool) -> Tensor:

@@ -27,7 +27,7 @@ from parasketch.data.splits import split_clusters, write_splits
 from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256, write_text
 from parasketch.model.shared import SharedTransformer
-from parasketch.model.storage import save_model
+from parasketch.model.storage import TOKENIZER, StoredModel, open_model, save_model
 from parasketch.systems.dev import DevItems, sample_items
 from parasketch.systems.settings import CorpusConfig
 from parasketch.train.task import Batch, Sources, Task
@@ -54,13 +54,23 @@ class CorpusTask(Task[B]):
     def set_up(cls, config: CorpusConfig, sources: Sources) -> Self:
         """Open the prepared corpus, or prepare the file of clusters, that the user named."""
         data = open_training_data(config, sources)
-        return cls(replace(config, data=data.config), data.prepared, data.dev)
+        task = cls(replace(config, data=data.config), data.prepared, data.dev)
+        task.start = sources.start
+        return task
 
     def build(self) -> SharedTransformer:
         self.network = self.make_network()
         if self.config.train.embeddings is not None:
             load_embeddings(self.network.embedding.weight, Path(self.config.train.embeddings))
+        if self.start is not None:
+            self.take_over(open_model(self.start))
         return self.network
+
+    def take_over(self, stored: StoredModel) -> None:
+        """Give the network the weights of a model that reads the same tokens."""
+        if stored.read_tokenizer() != self.tokenizer:
+            raise UsageError(f"{stored.path} has another vocabulary than the corpus: give the clusters themselves")
+        stored.fill(self.network, newer=self.network.newer_weights)
 
     @abstractmethod
     def make_network(self) -> SharedTransformer:
@@ -76,6 +86,8 @@ class CorpusTask(Task[B]):
     def save(self, directory: Path, dev: Mapping[str, float]) -> None:
         config = to_dict(self.config)
         sections = {"data": config["data"], "train": config["train"], "dev": dict(dev)}
+        if self.start is not None:  # it goes on as it was begun
+            sections["generate"] = open_model(self.start).sections.get("generate", {})
         save_model(directory, self.network, self.tokenizer, sections=sections)
 
 
@@ -135,7 +147,8 @@ def open_training_data(config: CorpusConfig, sources: Sources) -> TrainingData:
     _take_note_of_corpus(sources, corpus, config.data)
     if dev is None:
         corpus, dev = _set_dev_aside(corpus, sources.run / "split", config.train.seed)
-    prepared = prepare([corpus], sources.run / "prepared", config.data)
+    tokenizer = None if sources.start is None else sources.start / TOKENIZER
+    prepared = prepare([corpus], sources.run / "prepared", config.data, tokenizer=tokenizer)
     return TrainingData(prepared, list(read_eval(dev)), config.data)
 
 

@@ -41,6 +41,8 @@ _NORMALISER = normalizers.Sequence(
     ]
 )
 
+_SPACE = "Ġ"  # how the library writes the byte of a space
+
 # No token crosses from one of these to the next: words, cut as in the Penn Treebank (do|n't, it|'s, can|not),
 # digits in pairs, and every other sign alone; each with the space before it.
 _WORD_END = r"(?![\p{L}\p{M}\p{N}])"
@@ -154,6 +156,21 @@ class Tokenizer:
 
     def __reduce__(self) -> tuple[object, ...]:
         return _from_json, (self._core.to_str(),)  # a copied library object forgets `encode_special_tokens`
+
+    def continuing_ids(self) -> tuple[int, ...]:
+        """The tokens that go on with the word, or the number, before them."""
+        ordinary = self._core.get_vocab(with_added_tokens=False).items()
+        if self._is_bert:
+            return tuple(sorted(number for token, number in ordinary if token.startswith("##")))
+        special = {self.pad_id, self.bos_id, self.eos_id, self.unk_id, self.mask_id}
+        # Bytes are written as characters: the space as one of its own, those of other alphabets as others beyond ASCII.
+        return tuple(
+            sorted(
+                number
+                for token, number in ordinary
+                if number not in special and token[0] != _SPACE and (token[0].isalnum() or not token[0].isascii())
+            )
+        )
 
     def encode(self, text: str) -> list[int]:
         """The ids of one text, without special tokens."""

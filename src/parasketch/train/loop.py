@@ -28,6 +28,7 @@ from parasketch.train.checkpoint import (
     resumable,
     save_checkpoint,
 )
+from parasketch.train.expectations import doubt_after, doubts_before
 from parasketch.train.journal import Journal
 from parasketch.train.machine import fast_machine
 from parasketch.train.optimizer import make_optimizer, set_learning_rates
@@ -60,6 +61,8 @@ def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -
         progress = load_checkpoint(last, task=task, optimizer=optimizer, rank=rank, processes=processes)
         console.print(f"resuming {run} at step {progress.step}")
     clock = Clock(progress, fabric)
+    for doubt in doubts_before(len(batches.examples), settings) if task.start is None else []:
+        console.print(doubt)
 
     with fast_machine(), Journal(run, progress, enabled=fabric.is_global_zero) as journal:
         while (share := share_done(settings, progress)) < 1 and not selection.is_over(progress):
@@ -109,6 +112,8 @@ def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -
                         keep=settings.keep_checkpoints,
                     )
                 fabric.barrier()
+    if task.start is None and (outcome := doubt_after(progress.step)):
+        console.print(outcome)
     return progress
 
 

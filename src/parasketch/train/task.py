@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from parasketch.config import Config
+from parasketch.errors import UsageError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -94,6 +95,8 @@ class Sources:
     """The directory of the run: what has to be prepared goes there."""
     begun: bool = False
     """Whether the run has checkpoints already, so that its data may no longer change."""
+    start: Path | None = None
+    """The model to go on with; None to begin with random weights."""
 
 
 class Task(ABC, Generic[B]):
@@ -104,6 +107,9 @@ class Task(ABC, Generic[B]):
     config_type: ClassVar[type[Config]]
     """The sections of its configuration."""
 
+    start: Path | None = None
+    """The model that it goes on with, if it does."""
+
     config: Config
     network: nn.Module
     """What is trained; it is there once the loop has called `build`."""
@@ -112,6 +118,12 @@ class Task(ABC, Generic[B]):
     @abstractmethod
     def set_up(cls, config: Any, sources: Sources) -> Self:
         """The task of a configuration (a `config_type`) on what the user named; opens or prepares its data."""
+
+    @classmethod
+    def going_on(cls, config: Any, directory: Path) -> Any:
+        """The configuration to go on training a model with: its shape, and the settings of its data."""
+        del config
+        raise UsageError(f"--from {directory}: models of the kind {cls.kind} cannot be trained further")
 
     @abstractmethod
     def build(self) -> nn.Module:

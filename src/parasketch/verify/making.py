@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from parasketch.generate.facts import numbers_in
 from parasketch.text.tagger import TaggedToken
 from parasketch.verify.bank import Bank
 from parasketch.verify.harmless import harmless
@@ -24,6 +23,7 @@ from parasketch.verify.pairs import MadePair, word_overlap
 
 NEIGHBOUR = "neighbour"
 _CONSISTENT = ("number", "name", "opposite", "same_kind", "person", "other_word")
+_NUMBER, _THOUSANDS = re.compile(r"\d+(?:[.,:]\d+)*"), re.compile(r"(?<=\d),(?=\d{3}\b)")
 _NOT = re.compile(r"\b(?:not|no|never|nobody|nothing|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+|[^\w\s]")
 _EDGES = (0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
@@ -152,7 +152,7 @@ def _one_word(before: str, after: str) -> tuple[str, str] | None:
 
 def _same_facts(a: Sentence, b: Sentence) -> bool:
     """Whether numbers and the presence of a negation agree; where they do not, the cluster may be wrong."""
-    numbers = [set(numbers_in(sentence.text)) for sentence in (a, b)]
+    numbers = [{_THOUSANDS.sub("", found) for found in _NUMBER.findall(sentence.text)} for sentence in (a, b)]
     return numbers[0] == numbers[1] and bool(_NOT.search(a.text)) == bool(_NOT.search(b.text))
 
 

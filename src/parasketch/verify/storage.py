@@ -122,7 +122,7 @@ def dequantise(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _read_config(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise ModelError(f"{path}: not the configuration of a verifier (expected kind {KIND!r})")

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from parasketch.config import TransformerConfig, above_zero, at_least, load_config, require, shares
+from parasketch.config import (
+    MOST_LAYERS,
+    MOST_RATE,
+    MOST_WIDTH,
+    TransformerConfig,
+    above_zero,
+    at_least,
+    at_most,
+    load_config,
+    require,
+    shares,
+)
 from parasketch.systems.settings import CorpusConfig, CorpusTrainConfig, KlConfig
 
 KIND = "hrqvae"
@@ -42,6 +53,8 @@ class ModelConfig(TransformerConfig):
         at_least(1, self, "model", "meaning_width form_width form_heads levels")
         at_least(1, self, "model", "predictor_width predictor_heads predictor_hidden copy_width")
         at_least(2, self, "model", "codes")
+        at_most(MOST_LAYERS, self, "model", "levels")
+        at_most(MOST_WIDTH, self, "model", "codes meaning_width form_width predictor_width predictor_hidden copy_width")
         shares(self, "model", "depth_dropout predictor_dropout")
         require(self.form_width % self.form_heads == 0, "model.form_width", "a multiple of model.form_heads")
         require(
@@ -79,6 +92,7 @@ class HrqVaeTrainConfig(KlConfig, CorpusTrainConfig):
         super().__post_init__()
         self.check_kl()
         at_least(0, self, "train", "predictor_learning_rate revive_below imbalance_weight")
+        at_most(MOST_RATE, self, "train", "predictor_learning_rate")
         shares(self, "train", "kmeans_at")
         above_zero(self, "train", "temperature temperature_floor temperature_scale form_length")
 

@@ -1,16 +1,21 @@
 """HRQ-VAE as something to train: triples, the objective, and the care of its codebooks."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from parasketch.config import DataConfig, from_dict
 from parasketch.data.prepared import Prepared
 from parasketch.data.records import EvalItem
+from parasketch.errors import ConfigError, ModelError
+from parasketch.model.storage import open_model
 from parasketch.systems.corpus import CorpusTask
 from parasketch.systems.hrqvae.codebooks import revive_codes, start_codebooks
-from parasketch.systems.hrqvae.config import KIND, HrqVaeConfig, HrqVaeTrainConfig
+from parasketch.systems.hrqvae.config import KIND, HrqVaeConfig, HrqVaeTrainConfig, ModelConfig
 from parasketch.systems.hrqvae.dev import look_at_dev
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.systems.hrqvae.objective import objective
@@ -38,6 +43,16 @@ class HrqVaeTask(CorpusTask[TrainingBatch]):
         super().__init__(config, prepared, dev)
         self._form_started = False  # whether the codebooks have been set
         self._forms: list[Tensor] = []  # of the step's batch, (B, form_width) each
+
+    @classmethod
+    def going_on(cls, config: HrqVaeConfig, directory: Path) -> HrqVaeConfig:
+        stored = open_model(directory)
+        try:
+            data = from_dict(DataConfig, stored.sections.get("data", {}), "data.")
+        except ConfigError as error:
+            raise ModelError(f"{directory}: {error}") from error
+        train = replace(config.train, embeddings=None)
+        return replace(config, model=stored.read_config(ModelConfig), data=data, train=train)
 
     def make_network(self) -> HRQVAE:
         return HRQVAE(self.config.model, mask_id=self.tokenizer.mask_id)

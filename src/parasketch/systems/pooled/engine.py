@@ -19,7 +19,8 @@ from torch import Tensor
 from parasketch.config import to_dict
 from parasketch.counter_rng import random_bits
 from parasketch.errors import ConfigError, ModelError, UsageError
-from parasketch.generate.candidates import CandidateSet, Judged
+from parasketch.generate.acceptance import judge_trust
+from parasketch.generate.candidates import Candidate, CandidateSet, Judged
 from parasketch.generate.choice import to_paraphrases
 from parasketch.generate.engine import Ability
 from parasketch.generate.next_tokens import TransformerDecoding
@@ -109,7 +110,19 @@ class PooledEngine:
         with torch.inference_mode():
             latent = self.network.encode(self.sentences([request.text for request in requests]))
             found = self._decode(self.variants(latent, requests, options), requests, options)
-        return [self._results(request, each, options) for request, each in zip(requests, found, strict=True)]
+        results = [self._candidates(request, each, options) for request, each in zip(requests, found, strict=True)]
+        judge_trust(
+            [
+                (request.text.text, one)
+                for request, each in zip(requests, results, strict=True)
+                for one, _ in each[: options.n]
+            ],
+            least_faithfulness=self.config.least_faithfulness,
+        )
+        return [
+            to_paraphrases(request.text.text, each, n=options.n, warnings=request.text.warnings)
+            for request, each in zip(requests, results, strict=True)
+        ]
 
     def judged_candidates(self, requests: Sequence[Request], options: Options) -> list[Judged]:
         """Candidates are not judged."""
@@ -159,7 +172,8 @@ class PooledEngine:
         decoding = TransformerDecoding(self.network, self.network.start(vectors))
         return self._search(decoding, limits, width=width, sampling=sampling)
 
-    def _results(self, request: Request, found: list[_Found], options: Options) -> list[Paraphrase]:
+    def _candidates(self, request: Request, found: list[_Found], options: Options) -> list[tuple[Candidate, float]]:
+        """The different sentences with their scores, best first."""
         candidates = CandidateSet(request.text.text, request.exemplar, keep_repeats=not options.rerank)
         texts = self.tokenizer.decode_batch([one.hypothesis.tokens for one in found])
         for text, one in zip(texts, found, strict=True):
@@ -167,8 +181,7 @@ class PooledEngine:
         chosen = candidates.candidates
         if options.rerank:
             chosen = sorted(chosen, key=lambda one: one.is_copy)
-        scored = [(one, one.sketch_log_prob + one.likelihood) for one in chosen]
-        return to_paraphrases(request.text.text, scored, n=options.n, warnings=request.text.warnings)
+        return [(one, one.sketch_log_prob + one.likelihood) for one in chosen]
 
 
 def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:

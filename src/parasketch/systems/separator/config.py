@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from parasketch.config import at_least, require, shares
+from parasketch.config import MOST_WIDTH, at_least, at_most, require, shares
 from parasketch.systems.pooled.config import PooledModelConfig
 from parasketch.systems.settings import CorpusConfig, CorpusTrainConfig, KlConfig
 
@@ -25,6 +25,7 @@ class ModelConfig(PooledModelConfig):
         super().__post_init__()
         at_least(1, self, "model", "meaning_width code_heads predictor_hidden")
         at_least(2, self, "model", "codes")
+        at_most(MOST_WIDTH, self, "model", "codes predictor_hidden")
         shares(self, "model", "predictor_dropout")
         require(self.meaning_width < self.width, "model.meaning_width", "less than model.width")
         require(self.form_width % self.code_heads == 0, "model.width - model.meaning_width", "a multiple of code_heads")

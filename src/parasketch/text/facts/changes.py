@@ -45,6 +45,10 @@ class Changes:
     def __bool__(self) -> bool:
         return bool(self.lost or self.added)
 
+    def described(self) -> tuple[str, ...]:
+        """All of them for people to read, what was added marked as such."""
+        return (*self.lost, *(f"added: {fact}" for fact in self.added))
+
 
 def facts_of(text: str) -> Facts:
     """The facts of a text; keep them to compare the text with many others."""
