@@ -186,8 +186,9 @@ def _each(values: list[T], for_all: bool, texts: Sequence[str]) -> list[T]:
 def _sketches(given: Codes | list[Codes] | None, texts: Sequence[str]) -> list[Sketch] | None:
     if given is None:
         return None
-    nested = [each for each in given if isinstance(each, list)]
-    return _each([Sketch(each) for each in nested] if nested else [Sketch(given)], not nested, texts)
+    nested = [Sketch(each) for each in given if isinstance(each, list)]
+    flat = [each for each in given if isinstance(each, int)]
+    return _each(nested or [Sketch(flat)], not nested, texts)
 
 
 def _pair(texts: Sequence[str], found: Sequence[T]) -> list[tuple[str, T]]:

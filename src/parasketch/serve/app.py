@@ -16,6 +16,7 @@ from parasketch.serve.api import routes
 from parasketch.serve.batching import Batcher
 from parasketch.serve.clients import Keys
 from parasketch.serve.door import App, Door
+from parasketch.serve.judging import judging_routes
 from parasketch.serve.limits import Limits, ServiceError
 from parasketch.serve.metrics import Metrics
 from parasketch.serve.models import Models
@@ -75,10 +76,12 @@ def create_app(models: Models, options: ServiceOptions | None = None) -> App:
     async def explorer() -> FileResponse:
         return FileResponse(STATIC / "index.html")
 
+    if chosen.study is not None:
+        app.include_router(judging_routes(chosen.study, STATIC))
     app.mount("/static", StaticFiles(directory=STATIC))
     _add_errors(app)
     return Door(
-        app,  # type: ignore[arg-type]  # FastAPI's own types of ASGI are the same under other names
+        app,
         limits=chosen.limits,
         keys=chosen.keys,
         metrics=metrics,

@@ -104,8 +104,8 @@ function showResults(answers, titled) {
 }
 
 function paraphrase(source, one) {
-  const parts = differences(source, one.text).flatMap(({ kind, text }) => [
-    kind === "new" ? make("ins", {}, text) : kind === "gone" ? make("del", {}, text) : text, " ",
+  const parts = differences(source, one.text).flatMap(({ kind, space, text }) => [
+    space, kind === "new" ? make("ins", {}, text) : kind === "gone" ? make("del", {}, text) : text,
   ]);
   const about = [];
   if (one.sketch.length) about.push(`form ${one.sketch.join(" → ")}`);
@@ -171,7 +171,7 @@ function choose(path) {
 
 async function showCodes() {
   const model = $("model").value;
-  if (!codes.has(model)) codes.set(model, (await request(`v1/codes/${model}`)).codes);
+  if (!codes.has(model)) codes.set(model, (await request(`v1/codes/${encodeURIComponent(model)}`)).codes);
   const found = codes.get(model).find((row) => row.sketch.join() === sketch.join());
   $("codes-hint").textContent = !sketch.length ? "Choose a branch of the tree to see sentences that share its codes."
     : found ? `${found.count} sentences of the list begin with the codes ${sketch.join(" → ")}, such as:`
