@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test browser lint clean
 
 setup: $(VENV)/.installed
 
@@ -20,6 +20,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# The tests of the web pages need a browser, and are skipped without one; on Debian and Ubuntu, as root:
+browser:
+	apt-get install -y --no-install-recommends chromium chromium-driver
 
 lint: setup
 	$(BIN)/ruff check .

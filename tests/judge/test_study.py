@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,20 @@ def test_raters_of_known_bias_give_the_known_ranking(tmp_path: Path) -> None:
     assert best.low > found.means["poor", "fluency"].high
     assert [rater.counted for rater in found.raters] == [True] * 5 + [False], "who does not read is left out"
     assert np.mean([rater.left for rater in found.raters]) > 0.55
+
+
+def test_agreement_does_not_depend_on_which_system_is_named_first(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study.db", make_design(items=10))
+    for token in study.tokens():  # everybody prefers `good`, and `middling` to `poor`, but for a few slips
+        while (page := study.page(token)) is not None and page.assignment is not None:
+            left = _strength(page.left, "fluency") > _strength(page.right, "fluency")
+            slip = page.assignment % 10 == 0
+            study.judge(token, page.assignment, dict.fromkeys(QUESTIONS, "left" if left != slip else "right"), 1.0)
+    judgements = study.judgements()
+    exchanged = [replace(each, first=each.second, second=each.first) for each in judgements]
+    alphas = [analyse(each, SYSTEMS, resamples=10).alpha["fluency"] for each in (judgements, exchanged)]
+    assert alphas[0] == pytest.approx(alphas[1])
+    assert alphas[0] > 0.5, "nearly always of one mind"
 
 
 def test_the_report_is_written(tmp_path: Path) -> None:

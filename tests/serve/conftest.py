@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,8 +85,10 @@ class Service:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> "Answer":
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+    def ask(
+        self, method: str, path: str, body: Any, headers: dict[str, str] | None, source: str = "127.0.0.1"
+    ) -> "Answer":
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30, source_address=(source, 0))
         with contextlib.closing(connection):
             data = json.dumps(body).encode() if not isinstance(body, bytes | None) else body
             connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
@@ -96,8 +97,8 @@ class Service:
                 response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
             )
 
-    def post(self, path: str, body: Any, headers: dict[str, str] | None = None) -> "Answer":
-        return self.ask("POST", path, body, headers)
+    def post(self, path: str, body: Any, headers: dict[str, str] | None = None, source: str = "127.0.0.1") -> "Answer":
+        return self.ask("POST", path, body, headers, source)
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> "Answer":
         return self.ask("GET", path, None, headers)
@@ -139,7 +140,8 @@ def running(options: ServiceOptions | None = None, models: dict[str, FakeModel] 
         finally:
             server.should_exit = True
             for model in served.values():
-                model.gate.set()
+                if isinstance(model, FakeModel):
+                    model.gate.set()
             thread.join(20)
 
 
@@ -152,8 +154,3 @@ def service() -> Iterator[Service]:
 def limited(**changes: Any) -> ServiceOptions:
     """Options with other limits."""
     return ServiceOptions(limits=replace(Limits(rate=0), **changes))
-
-
-@pytest.fixture
-def study_path(tmp_path: Path) -> Path:
-    return tmp_path / "study.db"

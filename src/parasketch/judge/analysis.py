@@ -146,11 +146,16 @@ def _wins(judgements: Sequence[Judgement], systems: Sequence[str]) -> np.ndarray
 
 
 def _units(judgements: Sequence[Judgement]) -> list[list[str]]:
-    """The answers to each pair: which of the two was chosen, as first or second, since names differ between pairs."""
-    units: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    """The answers to each pair, once as it stands and once with its two outputs exchanged.
+
+    Which output is the first says nothing. Were it counted one way only, a better system that happens to be named first
+    would make `first` the usual answer, and agreement on it would look like chance.
+    """
+    units: dict[tuple[int, str, str], list[bool]] = defaultdict(list)
     for each in judgements:
-        units[each.item, each.first, each.second].append("first" if each.chosen == each.first else "second")
-    return list(units.values())
+        units[each.item, each.first, each.second].append(each.chosen == each.first)
+    names = {True: ("first", "second"), False: ("second", "first")}
+    return [[names[is_first][way] for is_first in unit] for unit in units.values() for way in (0, 1)]
 
 
 def _raters(judgements: Sequence[Judgement], least_passed: float) -> list[Rater]:

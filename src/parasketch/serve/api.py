@@ -1,7 +1,8 @@
 """The REST service, version 1: what may be asked, what is answered, and which part of the package answers it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Hashable, Sequence
+from functools import partial
 from math import exp
 from typing import Annotated, Any, TypeVar
 
@@ -9,7 +10,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from parasketch.generate.paraphrases import Paraphrase, Sketch
-from parasketch.serve.batching import Batcher
+from parasketch.serve.batching import Batcher, Work
+from parasketch.serve.door import CLIENT
 from parasketch.serve.limits import Limits, ServiceError
 from parasketch.serve.models import Item, Models, Wanted, as_json
 
@@ -102,6 +104,17 @@ def routes(models: Models, batcher: Batcher, limits: Limits) -> APIRouter:
     """All of /v1."""
     router = APIRouter(prefix="/v1")
 
+    async def ask(request: Request, key: Hashable, work: Work, items: Sequence[Any]) -> list[Any]:
+        """In the thread that works, together with others that ask for the same."""
+        answer = batcher.submit(key, work, items, client=request.scope[CLIENT], seconds=limits.seconds)
+        return await _unless_left(request, answer)
+
+    async def paraphrases(request: Request, wanted: Wanted, items: Sequence[Item]) -> list[list[Paraphrase]]:
+        return await ask(request, wanted, partial(models.paraphrase, wanted), items)
+
+    async def sketches_of(request: Request, name: str, texts: Sequence[str]) -> list[Sketch]:
+        return await ask(request, ("sketch", name), partial(models.sketches, name), texts)
+
     @router.post("/paraphrase")
     async def paraphrase(body: ParaphraseBody, request: Request) -> ParaphrasesAnswer:
         """Paraphrase a text or several, freely, in the form of another sentence, or in a given sketch."""
@@ -119,7 +132,7 @@ def routes(models: Models, batcher: Batcher, limits: Limits) -> APIRouter:
             Item(text, likes[place] if likes else None, sketches[place] if sketches else None)
             for place, text in enumerate(texts)
         ]
-        found = await _ask(request, _paraphrases(models, batcher, limits, wanted, items))
+        found = await paraphrases(request, wanted, items)
         rows = [{"text": text, "paraphrases": [as_json(one) for one in each]} for text, each in _pair(texts, found)]
         return ParaphrasesAnswer.model_validate({"model": wanted.model, "results": rows})
 
@@ -127,7 +140,7 @@ def routes(models: Models, batcher: Batcher, limits: Limits) -> APIRouter:
     async def sketch(body: SketchBody, request: Request) -> SketchesAnswer:
         """The sketches that texts have themselves."""
         texts, name = _texts(body.text, limits), models.known(body.model)
-        found = await _ask(request, _sketches_of(models, batcher, limits, name, texts))
+        found = await sketches_of(request, name, texts)
         return SketchesAnswer(model=name, sketches=[list(each) for each in found])
 
     @router.post("/tree")
@@ -136,21 +149,22 @@ def routes(models: Models, batcher: Batcher, limits: Limits) -> APIRouter:
         texts, name = _texts(body.text, limits), models.known(body.model)
         check_most("n", body.n, limits.outputs)
         wanted = Wanted(model=name, n=body.n, rerank=False)
-        [own] = await _ask(request, _sketches_of(models, batcher, limits, name, texts))
-        [found] = await _ask(request, _paraphrases(models, batcher, limits, wanted, [Item(texts[0])]))
+        [own] = await sketches_of(request, name, texts)
+        [found] = await paraphrases(request, wanted, [Item(texts[0])])
         return TreeAnswer.model_validate({"model": name, "own": list(own), "branches": _branches(found)})
 
     @router.get("/models")
-    async def list_models() -> dict[str, Any]:
+    async def list_models(request: Request) -> dict[str, Any]:
         """The models that are served, the default first, and the sentences of the explorer."""
-        rows = [await _alone(batcher, limits, models.describe, name) for name in models.names]
+        rows = await ask(request, "models", lambda names: [models.describe(name) for name in names], models.names)
         return {"models": rows, "examples": models.examples()[:12]}
 
     @router.get("/codes/{model:path}")
-    async def codes(model: str) -> dict[str, Any]:
+    async def codes(model: str, request: Request) -> dict[str, Any]:
         """What each code means: how many sentences of a list have it, and some of them."""
         name = models.known(model)
-        return {"model": name, "codes": await _alone(batcher, limits, models.codes, name)}
+        [found] = await ask(request, "codes", lambda names: [models.codes(each) for each in names], [name])
+        return {"model": name, "codes": found}
 
     return router
 
@@ -202,29 +216,7 @@ def _branches(found: Sequence[Paraphrase]) -> list[dict[str, Any]]:
     return [{"sketch": list(one.sketch), "probability": min(1.0, exp(one.score)), "text": one.text} for one in best]
 
 
-async def _paraphrases(
-    models: Models, batcher: Batcher, limits: Limits, wanted: Wanted, items: Sequence[Item]
-) -> list[list[Paraphrase]]:
-    return await batcher.submit(wanted, lambda some: models.paraphrase(wanted, some), items, seconds=limits.seconds)
-
-
-async def _sketches_of(
-    models: Models, batcher: Batcher, limits: Limits, name: str, texts: Sequence[str]
-) -> list[Sketch]:
-    return await batcher.submit(
-        ("sketch", name), lambda some: models.sketches(name, some), texts, seconds=limits.seconds
-    )
-
-
-async def _alone(batcher: Batcher, limits: Limits, work: Callable[[str], T], name: str) -> T:
-    """In the thread that works, because it may have to load the model."""
-    [found] = await batcher.submit(
-        (work, name), lambda names: [work(each) for each in names], [name], seconds=limits.seconds
-    )
-    return found  # type: ignore[no-any-return]
-
-
-async def _ask(request: Request, answer: Awaitable[T]) -> T:
+async def _unless_left(request: Request, answer: Awaitable[T]) -> T:
     """The answer; if the client leaves before, its place in the queue is given back."""
     work = asyncio.ensure_future(answer)
     leaving = asyncio.ensure_future(_left(request))

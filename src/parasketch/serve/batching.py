@@ -26,6 +26,7 @@ class _Ticket:
     key: Hashable
     work: Work
     items: Sequence[Any]
+    client: str
     future: asyncio.Future[list[Any]]
     results: list[Any] = field(init=False)
     started: int = 0
@@ -67,18 +68,23 @@ class Batcher:
         """Texts in the queue."""
         return sum(ticket.waiting for ticket in self._tickets)
 
-    async def submit(self, key: Hashable, work: Work, items: Sequence[Any], *, seconds: float) -> list[Any]:
+    async def submit(
+        self, key: Hashable, work: Work, items: Sequence[Any], *, client: str, seconds: float
+    ) -> list[Any]:
         """The results of `work` for `items`, made together with those of other calls with an equal key.
 
-        A call that is cancelled, or not done in time, gives its place back.
+        A call that is cancelled, or not done in time, gives its place back. One client fills half of the queue at most.
         """
+        own = sum(ticket.waiting for ticket in self._tickets if ticket.client == client)
+        if own + len(items) > max(1, self._queue // 2):
+            raise ServiceError(503, "too many of your texts are waiting: try again in a moment", retry_after=1)
         if self.waiting + len(items) > self._queue:
             raise ServiceError(503, "too many texts are waiting: try again in a moment", retry_after=1)
         if not items:
             return []
         if self._loop is None:
             self._loop = asyncio.create_task(self._run())
-        ticket = _Ticket(key, work, items, asyncio.get_running_loop().create_future())
+        ticket = _Ticket(key, work, items, client, asyncio.get_running_loop().create_future())
         self._tickets.append(ticket)
         self._wake.set()
         try:

@@ -20,6 +20,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+CLIENT = "parasketch.client"
+"""Where a request's scope says who asks."""
 _GUARDED = "/v1/"
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -54,6 +56,7 @@ class Door:
         try:
             if scope["path"].startswith(_GUARDED):
                 client = self._admit(scope, client)
+            scope[CLIENT] = client
             body = await self._body(scope, receive)
             await self._app(scope, _replay(body, receive), watch)
         except ServiceError as error:

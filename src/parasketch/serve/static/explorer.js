@@ -79,6 +79,7 @@ async function work() {
   try {
     const found = names.map((name) => request("v1/paraphrase", wanted(name)));
     showResults(await Promise.all(found), names.length > 1);
+    $("results").classList.remove("stale");
     if (!$("tree-section").hidden) {
       tree = await request("v1/tree", { text: $("text").value, n: SKETCHES, model: names[0] });
       showTree();
@@ -142,24 +143,25 @@ function showTree() {
       node.share += probability;
     }
   }
+  const widest = Math.max(...[...root.children.values()].map((child) => child.share));
   const focused = document.activeElement?.dataset?.path;
-  $("tree").replaceChildren(branches(root));
+  $("tree").replaceChildren(branches(root, widest));
   if (focused) $("tree").querySelector(`[data-path="${focused}"]`)?.focus();
 }
 
-function branches(node) {
+function branches(node, widest) {
   const children = [...node.children.values()].sort((a, b) => b.share - a.share);
   return make("ul", {}, ...children.map((child) => {
     const share = `${(100 * child.share).toFixed(child.share < 0.1 ? 1 : 0)} %`;
     const own = child.path.every((code, level) => tree.own[level] === code);
     const button = make("button", {
-      type: "button", class: "branch", "data-path": child.path.join(","), style: `--share: ${100 * child.share}%`,
+      type: "button", class: "branch", "data-path": child.path.join(","), style: `--share: ${(80 * child.share) / widest}%`,
       "aria-pressed": String(child.path.join() === sketch.join()),
       "aria-label": `Form ${child.path.join(", ")}, ${share}: ${child.text}`,
       onclick: () => choose(child.path),
     }, make("b", {}, `q${child.path.length} ${child.path.at(-1)}`), make("span", { class: "share" }, share),
     make("span", { class: "said" }, `${child.children.size ? "" : child.text}${own ? " (your own form)" : ""}`));
-    return make("li", {}, button, ...(child.children.size ? [branches(child)] : []));
+    return make("li", {}, button, ...(child.children.size ? [branches(child, widest)] : []));
   }));
 }
 
