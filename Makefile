@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test stress lint clean
+.PHONY: setup demo test stress browser lint clean
 
 setup: $(VENV)/.installed
 
@@ -25,6 +25,10 @@ test: setup
 
 stress: setup
 	PYTHONPATH=tests $(BIN)/python -m stress
+
+# The tests of the web pages need a browser, and are skipped without one; on Debian and Ubuntu, as root:
+browser:
+	apt-get install -y --no-install-recommends chromium chromium-driver
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,0 +1,211 @@
+// The explorer: what is typed and chosen is the state, the address bar holds it, and every change asks the server anew.
+import { ask, make, themeButton } from "./common.js";
+import { differences } from "./differences.js";
+
+const $ = (id) => document.getElementById(id);
+const PAUSE = 120; // milliseconds without typing before the server is asked
+const SKETCHES = 14;
+let models = [];
+let sketch = []; // the chosen branch
+let tree = null;
+let codes = new Map(); // model -> what its codes mean
+let current = new AbortController();
+let timer;
+
+/** The state as the part of the address after the #, and back. */
+function save() {
+  const state = new URLSearchParams();
+  for (const id of ["text", "like", "n", "depth", "model", "beside"]) if ($(id).value) state.set(id, $(id).value);
+  if (sketch.length) state.set("sketch", sketch.join(","));
+  history.replaceState(null, "", `#${state}`);
+}
+
+function restore() {
+  const state = new URLSearchParams(location.hash.slice(1));
+  for (const id of ["model", "beside", "text", "like", "n"]) if (state.has(id)) $(id).value = state.get(id);
+  sketch = (state.get("sketch") ?? "").split(",").filter(Boolean).map(Number).filter(Number.isInteger);
+  setDepth(state.get("depth"));
+}
+
+function setDepth(value) {
+  const most = models.find((model) => model.name === $("model").value)?.depth ?? 0;
+  $("depth").max = most;
+  $("depth").value = value ?? most;
+  $("depth-dial").hidden = $("tree-section").hidden = $("codes-section").hidden = !most;
+}
+
+function status(message, error = false) {
+  $("status").textContent = message;
+  $("status").classList.toggle("error", error);
+}
+
+function request(path, body) {
+  return ask(path, body, { signal: current.signal, key: $("key").value || sessionStorage.getItem("key") });
+}
+
+/** What is wanted, of one model. */
+function wanted(model) {
+  const body = { text: $("text").value, n: Number($("n").value), model };
+  const most = models.find((one) => one.name === model)?.depth ?? 0;
+  if (most && Number($("depth").value) < most) body.depth = Number($("depth").value);
+  if ($("like").value.trim()) body.like = $("like").value;
+  else if (sketch.length && most) body.sketch = sketch.slice(0, most);
+  return body;
+}
+
+function changed({ soon = false } = {}) {
+  $("n-value").value = $("n").value;
+  $("depth-value").value = $("depth").value;
+  $("chosen").hidden = !sketch.length || Boolean($("like").value.trim());
+  $("chosen").querySelector("span").textContent = `In the form ${sketch.join(" → ")}.`;
+  save();
+  clearTimeout(timer);
+  timer = setTimeout(work, soon ? 0 : PAUSE);
+}
+
+async function work() {
+  current.abort(); // an older request: the server drops it too
+  current = new AbortController();
+  const mine = current;
+  if (!$("text").value.trim()) {
+    $("results").replaceChildren();
+    $("tree").replaceChildren();
+    status("");
+    return;
+  }
+  const names = [$("model").value, ...($("beside").value ? [$("beside").value] : [])];
+  $("results").classList.add("stale");
+  status("Working…");
+  try {
+    const found = names.map((name) => request("v1/paraphrase", wanted(name)));
+    showResults(await Promise.all(found), names.length > 1);
+    $("results").classList.remove("stale");
+    if (!$("tree-section").hidden) {
+      tree = await request("v1/tree", { text: $("text").value, n: SKETCHES, model: names[0] });
+      showTree();
+      await showCodes();
+    }
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    if (error.status === 401) $("key-row").hidden = false;
+    status(error.message, true);
+  } finally {
+    if (mine === current) $("results").classList.remove("stale");
+  }
+}
+
+function showResults(answers, titled) {
+  $("results").replaceChildren(...answers.map((answer) => {
+    const { text, paraphrases } = answer.results[0];
+    const list = make("ol", {}, ...paraphrases.map((one) => paraphrase(text, one)));
+    return make("div", {}, ...(titled ? [make("h3", {}, answer.model)] : []), list);
+  }));
+  const count = answers[0].results[0].paraphrases.length;
+  status(`${count} ${count === 1 ? "paraphrase" : "paraphrases"}.`);
+}
+
+function paraphrase(source, one) {
+  const parts = differences(source, one.text).flatMap(({ kind, space, text }) => [
+    space, kind === "new" ? make("ins", {}, text) : kind === "gone" ? make("del", {}, text) : text,
+  ]);
+  const about = [];
+  if (one.sketch.length) about.push(`form ${one.sketch.join(" → ")}`);
+  if (one.difference != null) about.push(`${Math.round(100 * one.difference)} % different`);
+  if (one.faithfulness != null) about.push(`${Math.round(100 * one.faithfulness)} % faithful`);
+  const doubts = [...(one.accepted ? [] : ["doubtful"]), ...one.lost.map((fact) => `lost: ${fact}`), ...one.warnings];
+  const copy = make("button", { type: "button", class: "quiet", "aria-label": `Copy: ${one.text}` }, "Copy");
+  copy.addEventListener("click", () => copied(copy, one.text));
+  return make("li", { class: "card" }, make("p", {}, ...parts), copy,
+    make("span", { class: "about" }, about.join(" · "),
+      ...(doubts.length ? [" ", make("span", { class: "doubt" }, `${about.length ? "· " : ""}${doubts.join(", ")}`)] : [])));
+}
+
+async function copied(button, text) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed";
+  }
+  setTimeout(() => { button.textContent = before; }, 1200);
+}
+
+/** Sketches that begin alike share a branch, whose probability is the sum of theirs. */
+function showTree() {
+  const root = { children: new Map() };
+  for (const { sketch: codes, probability, text } of tree.branches) {
+    let node = root;
+    for (const [level, code] of codes.entries()) {
+      const path = codes.slice(0, level + 1);
+      if (!node.children.has(code)) node.children.set(code, { path, share: 0, text, children: new Map() });
+      node = node.children.get(code);
+      node.share += probability;
+    }
+  }
+  const widest = Math.max(...[...root.children.values()].map((child) => child.share));
+  const focused = document.activeElement?.dataset?.path;
+  $("tree").replaceChildren(branches(root, widest));
+  if (focused) $("tree").querySelector(`[data-path="${focused}"]`)?.focus();
+}
+
+function branches(node, widest) {
+  const children = [...node.children.values()].sort((a, b) => b.share - a.share);
+  return make("ul", {}, ...children.map((child) => {
+    const share = `${(100 * child.share).toFixed(child.share < 0.1 ? 1 : 0)} %`;
+    const own = child.path.every((code, level) => tree.own[level] === code);
+    const button = make("button", {
+      type: "button", class: "branch", "data-path": child.path.join(","), style: `--share: ${(80 * child.share) / widest}%`,
+      "aria-pressed": String(child.path.join() === sketch.join()),
+      "aria-label": `Form ${child.path.join(", ")}, ${share}: ${child.text}`,
+      onclick: () => choose(child.path),
+    }, make("b", {}, `q${child.path.length} ${child.path.at(-1)}`), make("span", { class: "share" }, share),
+    make("span", { class: "said" }, `${child.children.size ? "" : child.text}${own ? " (your own form)" : ""}`));
+    return make("li", {}, button, ...(child.children.size ? [branches(child, widest)] : []));
+  }));
+}
+
+function choose(path) {
+  sketch = path.join() === sketch.join() ? [] : path;
+  $("like").value = "";
+  changed({ soon: true });
+}
+
+async function showCodes() {
+  const model = $("model").value;
+  if (!codes.has(model)) codes.set(model, (await request(`v1/codes/${encodeURIComponent(model)}`)).codes);
+  const found = codes.get(model).find((row) => row.sketch.join() === sketch.join());
+  $("codes-hint").textContent = !sketch.length ? "Choose a branch of the tree to see sentences that share its codes."
+    : found ? `${found.count} sentences of the list begin with the codes ${sketch.join(" → ")}, such as:`
+    : `No sentence of the list has the codes ${sketch.join(" → ")}.`;
+  $("codes").replaceChildren(...(found?.sentences ?? []).map((sentence) => make("li", {}, sentence)));
+}
+
+async function start() {
+  themeButton($("theme"));
+  const known = await request("v1/models");
+  models = known.models;
+  $("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
+  $("beside").append(...models.map(({ name }) => make("option", { value: name }, name)));
+  $("beside-dial").hidden = models.length < 2;
+  $("examples").replaceChildren(...known.examples.slice(0, 5).map((text) => make("button", {
+    type: "button", class: "quiet", onclick: () => { $("text").value = text; sketch = []; changed({ soon: true }); },
+  }, text)));
+  restore();
+  changed({ soon: true });
+}
+
+$("form").addEventListener("submit", (event) => event.preventDefault());
+for (const id of ["text", "like", "n", "depth", "beside"]) $(id).addEventListener("input", () => changed());
+$("model").addEventListener("input", () => { sketch = []; setDepth(); changed({ soon: true }); });
+$("free").addEventListener("click", () => { sketch = []; changed({ soon: true }); $("text").focus(); });
+$("link").addEventListener("click", () => copied($("link"), location.href));
+$("key").addEventListener("change", () => { sessionStorage.setItem("key", $("key").value); start().catch(failed); });
+window.addEventListener("hashchange", () => { restore(); changed({ soon: true }); });
+
+function failed(error) {
+  if (error.status === 401) $("key-row").hidden = false;
+  status(error.message, true);
+}
+
+start().catch(failed);

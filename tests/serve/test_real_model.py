@@ -1,0 +1,30 @@
+"""A model of the package behind the service: what is batched is equal to what the model says alone."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from parasketch.generate.paraphraser import Paraphraser
+from parasketch.serve.models import as_json
+
+from .conftest import Service, running
+
+TEXTS = ["How heavy is a moose?", "Why is the sky blue at noon and red in the evening?", "Can cats swim?"]
+
+
+def test_answers_equal_those_of_the_model_alone() -> None:
+    paraphraser = Paraphraser.from_pretrained("questions")
+    alone = [[as_json(one) for one in paraphraser(text, n=2)] for text in TEXTS]
+    with running(models={"questions": paraphraser}) as service, ThreadPoolExecutor(len(TEXTS)) as clients:  # type: ignore[dict-item]
+
+        def ask(text: str) -> list[dict[str, object]]:
+            answer = Service.post(service, "/v1/paraphrase", {"text": text, "n": 2})
+            return list(answer.json["results"][0]["paraphrases"])
+
+        together = list(clients.map(ask, TEXTS))
+        tree = service.post("/v1/tree", {"text": TEXTS[0]}).json
+        refused = service.post("/v1/paraphrase", {"text": TEXTS[0], "sketch": [99]})
+    for text, one, other in zip(TEXTS, alone, together, strict=True):
+        assert [each["text"] for each in one] == [each["text"] for each in other], text
+        assert [each["sketch"] for each in one] == [each["sketch"] for each in other], text
+    assert tree["own"] == list(paraphraser.sketch(TEXTS[0]))
+    assert 0 < sum(branch["probability"] for branch in tree["branches"]) <= 1
+    assert (refused.status, "out of range" in refused.message) == (422, True)
