@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 
 from parasketch.files import write_text
 from parasketch.model.storage import CONFIG, WEIGHTS
-from parasketch.verify.figures import fit_temperature, judge, threshold_accepting
+from parasketch.verify.figures import equal_error_threshold, fit_temperature, judge
 from parasketch.verify.pairs import MadePair, read_clusters, read_pairs, word_overlap
 from parasketch.verify.sentence_vectors import SentenceVectors
 from parasketch.verify.storage import Decision, load_verifier, save_verifier
@@ -39,25 +39,32 @@ def decide(arguments: argparse.Namespace) -> None:
     loaded = load_verifier(arguments.run_directory / "export")
     verifier = Verifier(loaded.model, loaded.tokenizer, Decision())
     meaning = list(read_pairs(arguments.data / "meaning" / "dev.jsonl.gz"))
-    pairs = [*meaning, *first_of_each(read_pairs(arguments.pairs), arguments.most)]
-    texts, same = [(pair.a, pair.b) for pair in pairs], [pair.same for pair in pairs]
+    made = first_of_each(read_pairs(arguments.pairs), arguments.most)
+    texts, same = [(pair.a, pair.b) for pair in [*meaning, *made]], [pair.same for pair in [*meaning, *made]]
     logits = verifier.logits(texts).double().numpy()
-    decision = Decision(temperature=fit_temperature(logits, same))
-    verifier.decision = decision
-    references = {
-        name: verifier(reference_pairs(arguments.data / name / "dev.jsonl.gz")[: arguments.references]) for name in SETS
-    }
-    decision = replace(decision, threshold=threshold_accepting(list(references.values()), arguments.accept))
+    verifier.decision = Decision(temperature=fit_temperature(logits, same))
+    scores = 1 / (1 + np.exp(-logits / verifier.decision.temperature))
+    of_made, labels = scores[len(meaning) :], same[len(meaning) :]
+    decision = replace(verifier.decision, threshold=equal_error_threshold(of_made, labels))
     content = json.loads((arguments.run_directory / "export" / CONFIG).read_text(encoding="utf-8"))
     card = arguments.card.read_text(encoding="utf-8") if arguments.card else None
     sections = {"train": content["train"]}
     save_verifier(arguments.out, loaded.model, loaded.tokenizer, decision, sections=sections, card=card)
-    accepted = {
-        name: cell(judge(scores, [True] * len(scores), decision.threshold).accepted)
-        for name, scores in references.items()
-    }
-    print(f"{decision}; accepted of dev references: {accepted}")
-    print(f"dev pairs: {judge(1 / (1 + np.exp(-logits / decision.temperature)), same, decision.threshold)}")
+    print(decision)
+    print(
+        "| threshold | made right accepted | made wrong rejected | "
+        + " | ".join(f"{name} references" for name in SETS)
+        + " |"
+    )
+    print("|---:|" + "---:|" * 5)
+    references = [
+        verifier(reference_pairs(arguments.data / name / "dev.jsonl.gz")[: arguments.references]) for name in SETS
+    ]
+    for threshold in sorted({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, decision.threshold}):
+        figures = judge(of_made, labels, threshold)
+        accepted = [judge(group, [True] * len(group), threshold).accepted for group in references]
+        cells = [cell(value) for value in (figures.accepted, figures.rejected, *accepted)]
+        print(f"| {threshold:.2f} | {' | '.join(cells)} |")
     if arguments.compare:
         both = (logits + verifier.logits([(b, a) for a, b in texts]).double().numpy()) / 2
         one, two = (judge(values[: len(meaning)], same[: len(meaning)], 0.0).auc for values in (logits, both))
@@ -160,7 +167,6 @@ def main() -> None:
     command.add_argument("--most", type=int, default=50, help="made pairs of each source, kind and label")
     command.add_argument("--references", type=int, default=1_000, help="items of each set whose reference is judged")
     command.add_argument("--out", type=Path, required=True)
-    command.add_argument("--accept", type=float, default=0.88, help="part of the dev references of every set to accept")
     command.add_argument("--compare", action="store_true", help="what both directions and 8 bits change")
     command.add_argument("--card", type=Path, help="the README.md to put into the model's directory")
     command = commands.add_parser("evaluate", help="figures on held-out pairs")

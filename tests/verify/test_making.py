@@ -7,7 +7,7 @@ import pytest
 from parasketch.errors import DataError
 from parasketch.text.crf import CrfTagger
 from parasketch.verify.bank import Bank, add_neighbours, gather, synonyms_in
-from parasketch.verify.figures import fit_temperature, judge, threshold_accepting
+from parasketch.verify.figures import equal_error_threshold, fit_temperature, judge
 from parasketch.verify.harmless import harmless
 from parasketch.verify.making import Corpus, balance, make_pairs
 from parasketch.verify.pairs import MadePair, choose, read_clusters, read_pairs, word_overlap, write_pairs
@@ -121,7 +121,7 @@ def test_temperature_undoes_overconfidence() -> None:
     assert fit_temperature(3 * logits, [bool(value) for value in same]) == pytest.approx(3, rel=0.1)
 
 
-def test_the_threshold_accepts_its_part_of_every_group() -> None:
-    groups = [[number / 100 for number in range(100)], [0.5 + number / 200 for number in range(100)]]
-    threshold = threshold_accepting(groups, 0.9)
-    assert threshold == pytest.approx(0.09)
+def test_at_the_threshold_both_errors_are_as_frequent() -> None:
+    right, wrong = [0.2, 0.5, 0.6, 0.9], [0.1, 0.2, 0.3, 0.7]
+    threshold = equal_error_threshold([*right, *wrong], [True] * 4 + [False] * 4)
+    assert sum(score < threshold for score in right) == sum(score >= threshold for score in wrong) == 1

@@ -50,8 +50,9 @@ def fit_temperature(logits: Scores, same: Sequence[bool]) -> float:
     return round(float(tries[int(np.argmin(losses))]), 2)
 
 
-def threshold_accepting(scores: Sequence[Sequence[float]], part: float) -> float:
-    """The highest threshold, to a thousandth, that accepts that part of every group of right pairs."""
-    return min(
-        math.floor(1000 * float(np.quantile(np.asarray(group), 1 - part, method="lower"))) / 1000 for group in scores
-    )
+def equal_error_threshold(scores: Sequence[float] | Scores, same: Sequence[bool]) -> float:
+    """The threshold, to a hundredth, at which right pairs are rejected as often as wrong ones are accepted."""
+    values, labels = np.asarray(scores, dtype=np.float64), np.asarray(same, dtype=bool)
+    tries = np.arange(1, 100) / 100
+    gaps = [abs(float((values[labels] < t).mean()) - float((values[~labels] >= t).mean())) for t in tries]
+    return float(tries[int(np.argmin(gaps))])
