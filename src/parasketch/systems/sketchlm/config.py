@@ -35,6 +35,11 @@ class SketchLMShape:
 class SketchLMTrainConfig(TrainConfig):
     """The training settings of this kind."""
 
+    steps: int = 4_000
+    batch_size: int = 24
+    """Pairs a step on each process: a pair is read and written in 12 billion operations, so small batches fill a CPU."""
+    warmup: float = 0.03
+    evaluations: int = 8
     start: str | None = None
     """The directory of a model to go on from, with its form and its codes."""
     code_learning_rate: float = 1e-3
