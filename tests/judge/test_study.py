@@ -76,7 +76,7 @@ def test_the_design_is_balanced() -> None:
 
 
 def test_raters_of_known_bias_give_the_known_ranking(tmp_path: Path) -> None:
-    study = make_study(tmp_path / "study.db")
+    study = make_study(tmp_path / "study.db", make_design(items=24))
     simulate(study, random.Random(1), careless=6, left_bias=0.8)
     found = analyse(study.judgements(), study.systems, resamples=300)
     assert found.ranking("fluency") == ["good", "middling", "poor"]
@@ -84,7 +84,7 @@ def test_raters_of_known_bias_give_the_known_ranking(tmp_path: Path) -> None:
     assert found.ranking("difference") == ["poor", "middling", "good"]
     for question, strengths in QUALITY.items():
         for system, strength in strengths.items():
-            assert found.strengths[system, question] == pytest.approx(strength, abs=0.55)
+            assert found.strengths[system, question] == pytest.approx(strength, abs=0.7)
     for question in QUESTIONS:
         assert sum(found.means[system, question].mean for system in SYSTEMS) == pytest.approx(0, abs=0.05)
         assert 0 < found.alpha[question] < 0.6
