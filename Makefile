@@ -1,5 +1,5 @@
 # Two commands set everything up on a machine that has Python (3.11 or newer) and nothing else:
-#   make demo    install, then paraphrase with the models inside the package
+#   make demo    install, fetch the base language model, then paraphrase
 #   make test    install, then run the tests
 #   make stress  install, then break things on purpose, for minutes
 PYTHON ?= python3
@@ -17,6 +17,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 demo: setup
+	$(BIN)/parasketch get everyday
 	$(BIN)/parasketch demo
 
 test: setup

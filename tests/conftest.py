@@ -1,6 +1,7 @@
 """What the tests of several parts share: one thread, and a prepared corpus of a language that is known."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ from parasketch.data.prepared import Prepared
 def one_thread() -> None:
     """Sums of several threads may differ in the last bit, and tests share the machine."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever base is on this machine, tests begin without one; those that need one make a tiny one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARASKETCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -102,10 +102,10 @@ def run_experiment(experiment: Experiment, *, fabric: Fabric, resume: bool) -> P
         remove_unfinished(run / LAST)
         with write_text(run / CONFIG) as stream:
             json.dump({"kind": task.kind, **to_dict(task.config)}, stream, indent=1)
-    train(task, run, fabric=fabric, resume=resume)
+    progress = train(task, run, fabric=fabric, resume=resume)
     if fabric.is_global_zero:
         task.save(run / LAST, {})
-        if not (run / BEST).exists():  # without dev items none is better than another
+        if progress.best is None:  # without dev items none is better than another
             task.save(run / BEST, {})
     return run / BEST
 

@@ -198,8 +198,8 @@ def test_an_exemplars_sketch_code_by_code(run: Run, model: str) -> None:
 def test_the_demo(run: Run, model: str) -> None:
     code, out, _ = run("demo", "--model", model)
     assert code == 0
-    assert "Five paraphrases of: How do I become a good writer?" in out
-    assert "In the form of: What are the benefits of green tea?" in out
+    assert "Please send me the signed contract by Friday." in out
+    assert "How do I become a good writer?  in the form of  What are the benefits of green tea?" in out
     assert "none" in out
 
 

@@ -80,7 +80,7 @@ def test_the_first_code_tells_the_coarse_form(learnt: Learnt) -> None:
     sketches = learnt.paraphraser.sketch([task.exemplar for task in learnt.tasks])
     coarse, detail = ([getattr(task.form, part) for task in learnt.tasks] for part in ("coarse", "detail"))
     first = [sketch[0] for sketch in sketches]
-    assert mutual_information(first, coarse) >= 0.75 * math.log(len(COARSE))
+    assert mutual_information(first, coarse) >= 0.7 * math.log(len(COARSE))
     assert mutual_information(first, coarse) > 2 * mutual_information(first, detail)
     assert mutual_information(sketches, [task.form for task in learnt.tasks]) >= 0.9 * math.log(len(FORMS))
 

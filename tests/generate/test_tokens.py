@@ -38,7 +38,7 @@ def search(tokenizer: Tokenizer, encode: Encode) -> Callable[..., list[list[Hypo
         with torch.inference_mode():
             form = model.quantizer.decode(SKETCHES[chosen])
             settings, encoding = config or GenerateConfig(max_tokens=9), encode(model, TEXTS)
-            lengths = encoding.sentences.layout.lengths[SOURCES[chosen]]
+            lengths = encoding.sentences.layout.lengths[SOURCES[chosen].numpy()]
             most = output_limits(lengths, settings, max_length=model.config.max_length)
             if limits is not None:
                 most = torch.tensor(limits)

@@ -104,7 +104,17 @@ def test_a_resumed_run_equals_one_that_was_not_cut(
 def test_what_is_logged(straight: Any) -> None:
     found = records(straight[1])
     assert [record["step"] for record in found] == [2, 3, 4, 6, 8, 9, 10, 12]
-    terms = {"nll", "kl", "sketch_1", "sketch_2", "sketch_3", "perplexity_1", "perplexity_2", "perplexity_3"}
+    terms = {
+        "imbalance",
+        "nll",
+        "kl",
+        "sketch_1",
+        "sketch_2",
+        "sketch_3",
+        "perplexity_1",
+        "perplexity_2",
+        "perplexity_3",
+    }
     more = {"gradient_norm", "temperature", "kl_weight", "learning_rate_factor", "examples_per_second"}
     assert all(set(record["train"]) == terms | more for record in found)
 
@@ -149,7 +159,7 @@ def test_patience_stops_a_run_and_keeps_it_stopped(language_corpus: Prepared, tm
 
 def test_parts_of_a_batch_add_up_to_its_gradient(language_corpus: Prepared, tmp_path: Path) -> None:
     """Without noise, two steps with and without accumulation end at the same weights."""
-    settings = replace(SHORT, steps=2, kmeans_at=None, revive_below=0.0)
+    settings = replace(SHORT, steps=2, kmeans_at=None, revive_below=0.0, imbalance_weight=0.0)
     quiet = replace(MODEL, token_dropout=0.0, depth_dropout=0.0, predictor_dropout=0.0)
     ends = []
     for accumulate in (1, 4):
@@ -177,7 +187,8 @@ def test_a_run_by_the_clock_ends(language_corpus: Prepared, tmp_path: Path, monk
     assert last["train"]["learning_rate_factor"] < 0.5, "the schedule followed the clock"
 
 
-def test_a_diverged_run_says_so(language_corpus: Prepared, tmp_path: Path) -> None:
+def test_a_diverged_run_says_so(language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parasketch.config.MOST_RATE", 10**40)  # what is beyond reason is refused otherwise
     with pytest.raises(ModelError, match=r"training diverged at step \d+: .* lower train.learning_rate"):
         run(language_corpus, tmp_path, replace(SHORT, learning_rate=1e30, kmeans_at=None))
 

@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from parasketch.generate.paraphraser import Paraphraser
     from parasketch.generate.paraphrases import Paraphrase, Sketch
 
+DEMO_TEXTS = [
+    "How can I fall asleep faster at night?",
+    "Please send me the signed contract by Friday.",
+    "The hotel was lovely, but the breakfast was a bit disappointing.",
+    "A little girl is feeding ducks by the lake.",
+    "The company raised its prices by 20 percent last year.",
+    "I can't believe that you forgot my birthday again!",
+]
 DEMO_TEXT = "How do I become a good writer?"
 DEMO_EXEMPLAR = "What are the benefits of green tea?"
 
@@ -187,15 +195,19 @@ def demo_command(
     model: ModelName = None,
     device: Device = None,
 ) -> None:
-    """Paraphrase a question five times, once in the form of another, and show what each code of that form adds.
+    """Paraphrase sentences of six kinds; then say a question in the form of another, code by code.
 
     Example: [bold]parasketch demo "How do I learn to swim?"[/bold]
     """
     paraphraser = _load(model, device)
     results = Console(highlight=False)
-    results.print(f"[bold]Five paraphrases of:[/bold] {escape(text)}")
-    _print_paraphrases(paraphraser(text, n=5))
-    results.print(f"\n[bold]In the form of:[/bold] {escape(like)}")
+    for sentence, paraphrases in zip(DEMO_TEXTS, paraphraser(DEMO_TEXTS, n=3), strict=True):
+        results.print(f"[bold]{escape(sentence)}[/bold]")
+        for paraphrase in paraphrases:
+            results.print(
+                f"  {escape(paraphrase.text)}" + ("" if paraphrase.accepted else "  [yellow](doubtful)[/yellow]")
+            )
+    results.print(f"\n[bold]{escape(text)}[/bold]  in the form of  {escape(like)}")
     _print_paraphrases(paraphraser(text, like=like))
     results.print("\n[bold]Code by code: how much of that form is used[/bold]")
     results.print(_truncated(paraphraser, text, like))
@@ -205,6 +217,13 @@ def _load(model: str | None, device: str | None, semantic: str | None = None) ->
     # Threads that wait must not spin: on a busy machine that makes a command many times as slow. Read with torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from parasketch.generate.paraphraser import Paraphraser
+    from parasketch.systems.sketchlm.base import is_installed
+
+    if model is None and not is_installed():
+        console.print(
+            "[yellow]note:[/yellow] the small models for questions and captions answer; the model for everyday English "
+            "needs its base, once: parasketch get everyday (93 MB)"
+        )
 
     return Paraphraser.from_pretrained(model, device=device, semantic=semantic)
 

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from parasketch.model.int8 import Int8Linear
+
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelShape:
@@ -93,10 +95,12 @@ class Block(nn.Module):
         self.shape = shape
         kv_width = shape.kv_heads * shape.head_width
         self.attention_norm = Norm(shape.width, shape.norm_eps)
-        self.qkv = AdaptedLinear(shape.width, shape.width + 2 * kv_width, rank=rank, scale=scale)
-        self.out = AdaptedLinear(shape.width, shape.width, rank=rank, scale=scale)
+        self.qkv: AdaptedLinear | Int8Linear = AdaptedLinear(
+            shape.width, shape.width + 2 * kv_width, rank=rank, scale=scale
+        )
+        self.out: AdaptedLinear | Int8Linear = AdaptedLinear(shape.width, shape.width, rank=rank, scale=scale)
         self.ff_norm = Norm(shape.width, shape.norm_eps)
-        self.gate_up = AdaptedLinear(shape.width, 2 * shape.ff, rank=rank, scale=scale)
+        self.gate_up: AdaptedLinear | Int8Linear = AdaptedLinear(shape.width, 2 * shape.ff, rank=rank, scale=scale)
         self.down = AdaptedLinear(shape.ff, shape.width, rank=rank, scale=scale)
 
     def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -112,6 +116,12 @@ class Block(nn.Module):
         gate, up = self.gate_up(self.ff_norm(x)).chunk(2, dim=-1)
         result: Tensor = x + self.down(F.silu(gate) * up)
         return result
+
+    def quantise(self) -> None:
+        """Use 8 bits for all matrices but the last: what comes into that one has values too far apart for them."""
+        self.qkv, self.out, self.gate_up = (
+            Int8Linear(cast(Tensor, each.weight)) for each in (self.qkv, self.out, self.gate_up)
+        )
 
     def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, width) after this block, with its keys and values; each token sees itself and its left."""
@@ -130,6 +140,11 @@ class LanguageModel(nn.Module):
         self.register_buffer("embedding", torch.empty(shape.vocabulary, shape.width), persistent=False)
         self.blocks = nn.ModuleList(Block(shape, rank=rank, scale=scale) for _ in range(shape.layers))
         self.norm = Norm(shape.width, shape.norm_eps)
+        self._output: Int8Linear | None = None
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Of the next token, (..., vocabulary), given states (..., width)."""
+        return F.linear(states, self.embedding) if self._output is None else self._output(states)
 
     def forward(self, x: Tensor) -> Tensor:
         """Final states (B, T, width) of input vectors (B, T, width) whose rows are padded on the right.
@@ -149,11 +164,15 @@ class LanguageModel(nn.Module):
         angles = torch.cat([angles, angles], dim=-1)
         return angles.cos(), angles.sin()
 
-    def merge(self) -> None:
-        """Put all adapters into the matrices they stand beside."""
+    def merge(self, *, quantise: bool = False) -> None:
+        """Put all adapters into the matrices they stand beside, for generation; with `quantise`, in 8 bits."""
         for module in self.modules():
             if isinstance(module, AdaptedLinear):
                 module.merge()
+        if quantise:
+            for block in self.blocks:
+                cast(Block, block).quantise()
+            self._output = Int8Linear(self.embedding)
 
 
 def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:

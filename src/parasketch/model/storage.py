@@ -193,15 +193,6 @@ def open_model(directory: Path | str) -> StoredModel:
     return StoredModel(path, str(sections.pop("kind", FIRST_KIND)), config, sections, hashes)
 
 
-def check_vocabulary(stored: StoredModel, tokenizer: Tokenizer, vocab_size: int) -> None:
-    """Tokenizer and network have to agree about the number of tokens."""
-    if tokenizer.vocab_size != vocab_size:
-        raise ModelError(
-            f"{stored.path}: {TOKENIZER} has {tokenizer.vocab_size} entries and {CONFIG} says {vocab_size}: "
-            "they do not belong together"
-        )
-
-
 def read_config(directory: Path) -> Sections:
     """The sections of config.json, checked to be those of a model; without `format`."""
     path = directory / CONFIG

@@ -1,4 +1,4 @@
-"""What systems have in common that are trained on a prepared corpus: its settings, its opening, dev items, saving.
+"""What systems on the shared Transformer have in common: a prepared corpus to learn from, dev items, saving.
 
 A run goes on with the corpus it began with, prepared in the same way, or not at all; how examples are drawn from it may
 change, as a learning rate may.
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -26,22 +26,14 @@ from parasketch.data.records import EvalItem
 from parasketch.data.splits import split_clusters, write_splits
 from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256, write_text
-from parasketch.model.storage import TOKENIZER, Storable, StoredModel, open_model, save_model
+from parasketch.model.shared import SharedTransformer
+from parasketch.model.storage import TOKENIZER, StoredModel, open_model, save_model
 from parasketch.systems.dev import DevItems, sample_items
 from parasketch.systems.settings import CorpusConfig
 from parasketch.train.task import Batch, Sources, Task
 
 DEV_CLUSTERS = 500
 """At most so many clusters are set aside for dev when none is given."""
-
-
-class HasEmbedding(Storable, Protocol):
-    """A network whose token embeddings can be given."""
-
-    @property
-    def embedding(self) -> Any:
-        """With a `weight` (vocabulary, width)."""
-        ...
 
 
 B = TypeVar("B", bound=Batch)
@@ -51,11 +43,8 @@ C = TypeVar("C", bound=CorpusConfig)
 class CorpusTask(Task[B]):
     """A network that learns from a prepared corpus; subclasses say which, and what its loss is."""
 
-    newer: ClassVar[tuple[str, ...]] = ()
-    """Endings of the names of weights that older models do not have."""
-
     config: CorpusConfig
-    network: Any
+    network: SharedTransformer
 
     def __init__(self, config: CorpusConfig, prepared: Prepared, dev: Sequence[EvalItem] = ()) -> None:
         self.config, self.prepared, self.dev = fitted(config, prepared), prepared, list(dev)
@@ -69,7 +58,7 @@ class CorpusTask(Task[B]):
         task.start = sources.start
         return task
 
-    def build(self) -> Any:
+    def build(self) -> SharedTransformer:
         self.network = self.make_network()
         if self.config.train.embeddings is not None:
             load_embeddings(self.network.embedding.weight, Path(self.config.train.embeddings))
@@ -81,10 +70,10 @@ class CorpusTask(Task[B]):
         """Give the network the weights of a model that reads the same tokens."""
         if stored.read_tokenizer() != self.tokenizer:
             raise UsageError(f"{stored.path} has another vocabulary than the corpus: give the clusters themselves")
-        stored.fill(self.network, newer=self.newer)
+        stored.fill(self.network, newer=self.network.newer_weights)
 
     @abstractmethod
-    def make_network(self) -> HasEmbedding:
+    def make_network(self) -> SharedTransformer:
         """The network of the configuration, with random weights."""
 
     @cached_property

@@ -40,8 +40,11 @@ LOG_EVERY = 50
 BEST, CHECKPOINTS = "best", "checkpoints"
 
 
-def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -> None:
-    """Train `task.network`; leaves checkpoints, `metrics.jsonl` and the best model, `best`, in `run`."""
+def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -> Progress:
+    """Train `task.network`; leaves checkpoints, `metrics.jsonl` and the best model, `best`, in `run`.
+
+    Returns where the run stands at its end.
+    """
     settings, rank, processes = task.config.train, fabric.global_rank, fabric.world_size
     torch.manual_seed(settings.seed)  # the same weights on every process ...
     model = task.build()
@@ -111,6 +114,7 @@ def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -
                 fabric.barrier()
     if task.start is None and (outcome := doubt_after(progress.step)):
         console.print(outcome)
+    return progress
 
 
 class Clock:

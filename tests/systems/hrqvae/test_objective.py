@@ -28,7 +28,7 @@ def test_the_terms_by_hand() -> None:
         form=torch.zeros(2, 8),
         form_scores=torch.zeros(2, 3, 4),
     )
-    config = HrqVaeTrainConfig(kl_weight=0.5, kl_start=0.0, kl_end=0.5)
+    config = HrqVaeTrainConfig(kl_weight=0.5, kl_start=0.0, kl_end=0.5, imbalance_weight=0.0)
     result = objective(output, batch, model, config, 0.25)
     assert {name: term.item() for name, term in result.terms.items()} == pytest.approx(
         {"nll": 2, "kl": 2, "sketch_1": math.log(4), "sketch_2": math.log(4), "sketch_3": math.log(4)}

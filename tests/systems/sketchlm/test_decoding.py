@@ -4,14 +4,21 @@ import torch
 from tiny_language_model import tiny_network
 
 from parasketch.systems.sketchlm.decoding import Decoding, Sampling
-from parasketch.systems.sketchlm.network import END, START, Example
+from parasketch.systems.sketchlm.network import END, START, Example, Rows, SketchLM
 
 SOURCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17]]
 
 
-def _whole_row(network, ids: list[int]) -> torch.Tensor:
-    """States (T, width) of a row read at once."""
-    return network.language_model(network.embed(torch.tensor([ids])))[0]
+def _whole_row(network: SketchLM, ids: list[int]) -> torch.Tensor:
+    """States (T, width) of a row read at once, without a form."""
+    states: torch.Tensor = network.language_model(network.embed(torch.tensor([ids])))[0]
+    return states
+
+
+def _next_logits(network: SketchLM, source: list[int], sketch: tuple[int, ...], target: list[int]) -> torch.Tensor:
+    """What the network predicts after a beginning of a target, as training reads the row."""
+    rows = Rows.from_examples([Example(source, target, sketch, len(sketch))], network.ids)
+    return network.states(rows)[rows.target_at[-1]] @ network.language_model.embedding.T
 
 
 @torch.no_grad()
@@ -58,20 +65,20 @@ def test_greedy_rows_take_the_most_probable_tokens_and_do_not_depend_on_neighbou
     network = tiny_network(seed=3)
     decoding = Decoding(network)
 
-    def run(sources: list[list[int]]) -> list[list[int]]:
+    def run(sources: list[list[int]]) -> tuple[list[list[tuple[tuple[int, ...], bool]]], list[list[list[int]]]]:
         grid, states = decoding.read(sources, room=16)
         found = decoding.sketches(grid, states, [()] * len(sources), count=2)
-        rows = decoding.generate(found.grid, found.states, most_tokens=6)
+        ids = torch.tensor([[network.ids.of(tuple(path)) for path in paths] for paths in found.codes.tolist()])
+        rows = decoding.generate(*decoding.begin(grid, ids), limits=[6] * len(sources))
         return [[(tuple(row.tokens), row.finished) for row in each] for each in rows], found.codes.tolist()
 
     together, codes = run(SOURCES)
     for number, source in enumerate(SOURCES):
         assert run([source])[0][0] == together[number]
-        row = [START, *source, network.ids.sketch, *network.ids.of(tuple(codes[number][0]))]
+        said: list[int] = []
         for token in together[number][0][0]:
-            logits = _whole_row(network, row)[-1] @ network.language_model.embedding.T
-            assert int(logits.argmax()) == token
-            row.append(token)
+            assert int(_next_logits(network, source, tuple(codes[number][0]), said).argmax()) == token
+            said.append(token)
 
 
 @torch.no_grad()
@@ -81,9 +88,10 @@ def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
 
     def run(sources: list[list[int]], seeds: list[int]) -> list[list[tuple[int, ...]]]:
         grid, states = decoding.read(sources, room=16)
-        found = decoding.sketches(grid, states, [()] * len(sources), count=3)
+        del states
+        ids = torch.tensor([[network.ids.of(())] * 3] * len(sources))
         sampling = Sampling(seeds, 3, temperature=1.0, top_p=0.95)
-        rows = decoding.generate(found.grid, found.states, most_tokens=6, sampling=sampling)
+        rows = decoding.generate(*decoding.begin(grid, ids), limits=[6] * len(sources), sampling=sampling)
         return [[tuple(row.tokens) for row in each] for each in rows]
 
     assert run(SOURCES, [1, 2, 3])[1:] == run(SOURCES[1:], [2, 3])

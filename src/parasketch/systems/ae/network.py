@@ -1,7 +1,5 @@
 """The network of the AE: the pooled vector as it is."""
 
-from typing import ClassVar
-
 from torch import Tensor
 
 from parasketch.model.pooling import AttentionPooling
@@ -11,7 +9,7 @@ from parasketch.systems.pooled.network import Latent, PooledNetwork
 
 
 class AE(PooledNetwork):
-    kind: ClassVar[str] = "ae"
+    kind = "ae"
 
     def __init__(self, config: PooledModelConfig, *, mask_id: int) -> None:
         super().__init__(config, mask_id=mask_id)

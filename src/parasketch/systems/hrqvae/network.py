@@ -6,11 +6,9 @@
 Source and exemplar go through one encoder in a single pass. `encode`, `start` and `step` are what generation uses.
 """
 
-from typing import ClassVar, Self
-
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from parasketch.model.bottlenecks import GaussianMeaning, PooledForm
 from parasketch.model.copying import CopyHead
@@ -20,42 +18,22 @@ from parasketch.model.outputs import DecodingState, Encoding, TrainingOutput
 from parasketch.model.predictor import SketchPredictor
 from parasketch.model.quantizer import HierarchicalQuantizer
 from parasketch.model.ragged import Layout, pad, select_rows
-from parasketch.model.storage import StoredModel, check_vocabulary
-from parasketch.model.transformer import Decoder, Encoder, LayerConfig, TokenEmbedding
+from parasketch.model.shared import SharedTransformer
+from parasketch.model.transformer import Decoder
 from parasketch.systems.hrqvae.config import KIND, ModelConfig
 from parasketch.systems.triples import TrainingBatch
-from parasketch.text.tokenizer import Tokenizer
-
-NEWER = (".form_offset",)
-"""Endings of the names of weights that older models do not have."""
 
 
-class HRQVAE(nn.Module):
-    kind: ClassVar[str] = KIND
+class HRQVAE(SharedTransformer):
+    kind = KIND
+    config_type = ModelConfig
+    config: ModelConfig
+    newer_weights = (".form_offset",)
 
     def __init__(self, config: ModelConfig, *, mask_id: int) -> None:
-        super().__init__()
-        self.config, self.mask_id = config, mask_id
-        layer = LayerConfig(
-            width=config.width,
-            heads=config.heads,
-            ff=config.ff,
-            dropout=config.dropout,
-            attention_dropout=config.attention_dropout,
-            pre_norm=config.pre_norm,
-            bias=config.bias,
-        )
+        super().__init__(config, mask_id=mask_id)
         meaning_input = config.meaning_width if config.split_encoding else config.width
         form_input = config.form_width if config.split_encoding else config.width
-        # One table for encoder input, decoder input and output layer.
-        self.embedding = TokenEmbedding(
-            vocab_size=config.vocab_size,
-            width=config.width,
-            max_length=config.max_length,
-            dropout=config.dropout,
-        )
-        self.embedding.weight.requires_grad_(not config.frozen_embeddings)
-        self.encoder = Encoder(layer, layers=config.encoder_layers, causal=config.causal_encoder)
         self.meaning = GaussianMeaning(input_width=meaning_input, width=config.meaning_width)
         self.form = PooledForm(
             input_width=form_input,
@@ -72,7 +50,7 @@ class HRQVAE(nn.Module):
             init_decay=config.init_decay,
         )
         self.decoder = Decoder(
-            layer,
+            self.layer,
             layers=config.decoder_layers,
             meaning_width=config.meaning_width,
             form_width=config.form_width,
@@ -94,17 +72,9 @@ class HRQVAE(nn.Module):
             else None
         )
 
-    @classmethod
-    def load(cls, stored: StoredModel) -> tuple[Self, Tokenizer]:
-        """The network of a model directory, and its tokenizer."""
-        config, tokenizer = stored.read_config(ModelConfig), stored.read_tokenizer()
-        check_vocabulary(stored, tokenizer, config.vocab_size)
-        network = stored.build(lambda: cls(config, mask_id=tokenizer.mask_id), newer=NEWER)
-        return network, tokenizer
-
     def forward(self, batch: TrainingBatch, temperature: float = 1.0, *, quantise: bool = True) -> TrainingOutput:
         """One pass over B triples; the decoder sees the sketch of the form, or the form itself (`quantise=False`)."""
-        states = self._states(batch.encoded)
+        states = self.states(batch.encoded)
         source_layout, source_rows = batch.encoded.layout.select(batch.source_places)
         exemplar_layout, exemplar_rows = batch.encoded.layout.select(batch.exemplar_places)
         meaning = self.meaning(self._meaning_input(states))
@@ -147,7 +117,7 @@ class HRQVAE(nn.Module):
     def encode(self, sentences: Sentences) -> Encoding:
         """Meaning, states and form of sentences that begin and end with their special tokens."""
         ordered, places = sentences.sorted_by_length()
-        states = self._states(ordered)
+        states = self.states(ordered)
         _, rows = ordered.layout.select(places)
         states = select_rows(states, rows)
         return Encoding(
@@ -201,18 +171,8 @@ class HRQVAE(nn.Module):
         summed = scores.new_zeros(len(order)).index_add(0, inputs.layout.owners.to(device), scores)
         return summed[torch.from_numpy(places).to(device)]
 
-    def _states(self, sentences: Sentences) -> Tensor:
-        positions = sentences.layout.positions.to(sentences.tokens.device)
-        states: Tensor = self.encoder(self.embedding(sentences.tokens, positions), sentences.layout)
-        return states
-
     def _decode(self, inputs: Sentences, meaning: Tensor, source: Layout, form: Tensor) -> Tensor:
-        tokens = inputs.tokens
-        if self.training and self.config.token_dropout:
-            dropped = torch.rand(tokens.shape, device=tokens.device) < self.config.token_dropout
-            tokens = tokens.masked_fill(dropped, self.mask_id)
-        positions = inputs.layout.positions.to(tokens.device)
-        hidden: Tensor = self.decoder(self.embedding(tokens, positions), inputs.layout, meaning, source, form)
+        hidden: Tensor = self.decoder(self.embed_inputs(inputs), inputs.layout, meaning, source, form)
         return hidden
 
     def _meaning_input(self, states: Tensor) -> Tensor:

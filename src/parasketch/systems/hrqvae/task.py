@@ -17,7 +17,7 @@ from parasketch.systems.corpus import CorpusTask
 from parasketch.systems.hrqvae.codebooks import revive_codes, start_codebooks
 from parasketch.systems.hrqvae.config import KIND, HrqVaeConfig, HrqVaeTrainConfig, ModelConfig
 from parasketch.systems.hrqvae.dev import look_at_dev
-from parasketch.systems.hrqvae.network import HRQVAE, NEWER
+from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.systems.hrqvae.objective import objective
 from parasketch.systems.hrqvae.schedules import is_quantised, temperature
 from parasketch.systems.settings import kl_weight
@@ -36,7 +36,6 @@ class HrqVaeTask(CorpusTask[TrainingBatch]):
 
     kind = KIND
     config_type = HrqVaeConfig
-    newer = NEWER
     config: HrqVaeConfig
     network: HRQVAE
 

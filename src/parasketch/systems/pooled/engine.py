@@ -5,6 +5,8 @@ vector. Only copies of the input and repeats come last, where reranking was not 
 """
 
 import hashlib
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +50,15 @@ class Variant:
     sketch: Sketch = field(default_factory=Sketch)
     log_prob: float = 0.0
     """Of the sketch."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A sentence, its rank among those of its vector, and the vector."""
+
+    rank: int
+    variant: Variant
+    hypothesis: Hypothesis
 
 
 class PooledEngine:
@@ -128,34 +139,45 @@ class PooledEngine:
 
     def _decode(
         self, variants: list[list[Variant]], requests: Sequence[Request], options: Options
-    ) -> list[list[tuple[int, Variant, Hypothesis]]]:
-        """The sentences of each text: (rank among those of its vector, the vector, the sentence), best first."""
-        owners = [place for place, each in enumerate(variants) for _ in each]
-        flat = [variant for each in variants for variant in each]
-        lengths = np.array([len(requests[place].text.tokens) + 2 for place in owners])
+    ) -> list[list[_Found]]:
+        """The sentences of each text, the best of each of its vectors first."""
+        found: list[list[_Found]] = [[] for _ in requests]
+        by_width: dict[int, list[int]] = defaultdict(list)
+        for place, each in enumerate(variants):
+            by_width[self._width(options, len(each))].append(place)
+        for width, places in by_width.items():
+            groups = [(place, rank, variant) for place in places for rank, variant in enumerate(variants[place])]
+            hypotheses = self._search_groups(groups, requests, options, width)
+            for (place, _, variant), best in zip(groups, hypotheses, strict=True):
+                found[place] += [_Found(rank, variant, hypothesis) for rank, hypothesis in enumerate(best)]
+        return [sorted(each, key=lambda one: one.rank) for each in found]
+
+    def _width(self, options: Options, variants: int) -> int:
+        """Rows of a beam: where vectors are few, one more than each has to give, should one be a copy or a repeat."""
+        wanted = math.ceil(options.n / max(1, variants))
+        return max(self.config.beam, wanted + 1 if options.n > 1 else 1)
+
+    def _search_groups(
+        self, groups: list[tuple[int, int, Variant]], requests: Sequence[Request], options: Options, width: int
+    ) -> list[list[Hypothesis]]:
+        """The sentences of each group: (place of the text, rank of the vector, the vector)."""
+        lengths = np.array([len(requests[place].text.tokens) + 2 for place, _, _ in groups])
         limits = output_limits(lengths, self.config, max_length=self.network.config.max_length).to(self.device)
         sampling = None
         if options.temperature is not None:
-            hashes = np.array([text_hash(requests[place].text.text) for place in owners], dtype=np.uint64)
-            ranks = np.concatenate([np.arange(len(each)) for each in variants])
-            sampling = Sampling(options.temperature, random_bits(options.seed, hashes, ranks))
-        decoding = TransformerDecoding(self.network, self.network.start(torch.stack([one.vector for one in flat])))
-        # A little wider than asked for: a copy or a repeat may have to be left out.
-        width = max(self.config.beam, options.n + 1 if options.n > 1 else 1)
-        hypotheses = self._search(decoding, limits, width=width, sampling=sampling)
-        found: list[list[tuple[int, Variant, Hypothesis]]] = [[] for _ in requests]
-        for place, variant, each in zip(owners, flat, hypotheses, strict=True):
-            found[place] += [(rank, variant, hypothesis) for rank, hypothesis in enumerate(each)]
-        return [sorted(each, key=lambda one: one[0]) for each in found]
+            hashes = np.array([text_hash(requests[place].text.text) for place, _, _ in groups], dtype=np.uint64)
+            keys = random_bits(options.seed, hashes, np.array([rank for _, rank, _ in groups]))
+            sampling = Sampling(options.temperature, keys)
+        vectors = torch.stack([variant.vector for _, _, variant in groups])
+        decoding = TransformerDecoding(self.network, self.network.start(vectors))
+        return self._search(decoding, limits, width=width, sampling=sampling)
 
-    def _candidates(
-        self, request: Request, found: list[tuple[int, Variant, Hypothesis]], options: Options
-    ) -> list[tuple[Candidate, float]]:
+    def _candidates(self, request: Request, found: list[_Found], options: Options) -> list[tuple[Candidate, float]]:
         """The different sentences with their scores, best first."""
         candidates = CandidateSet(request.text.text, request.exemplar, keep_repeats=not options.rerank)
-        texts = self.tokenizer.decode_batch([hypothesis.tokens for _, _, hypothesis in found])
-        for text, (_, variant, hypothesis) in zip(texts, found, strict=True):
-            candidates.add(" ".join(text.split()), hypothesis, variant.sketch, variant.log_prob, 0)
+        texts = self.tokenizer.decode_batch([one.hypothesis.tokens for one in found])
+        for text, one in zip(texts, found, strict=True):
+            candidates.add(" ".join(text.split()), one.hypothesis, one.variant.sketch, one.variant.log_prob, 0)
         chosen = candidates.candidates
         if options.rerank:
             chosen = sorted(chosen, key=lambda one: one.is_copy)

@@ -8,21 +8,19 @@ there is no copying either.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from parasketch.model.inputs import Sentences
 from parasketch.model.likelihood import token_log_likelihood
 from parasketch.model.outputs import DecodingState
 from parasketch.model.ragged import Layout
-from parasketch.model.storage import StoredModel, check_vocabulary
-from parasketch.model.transformer import Decoder, Encoder, LayerConfig, TokenEmbedding
+from parasketch.model.shared import SharedTransformer
+from parasketch.model.transformer import Decoder
 from parasketch.systems.pooled.config import PooledModelConfig
 from parasketch.systems.pooled.pairs import PairBatch
-from parasketch.text.tokenizer import Tokenizer
 
 
 @dataclass
@@ -47,41 +45,16 @@ class PooledOutput:
     """(B,) each."""
 
 
-class PooledNetwork(nn.Module, ABC):
+class PooledNetwork(SharedTransformer, ABC):
     """Encoder and decoder around a bottleneck."""
 
-    kind: ClassVar[str]
-    config_type: ClassVar[type[PooledModelConfig]] = PooledModelConfig
+    config_type = PooledModelConfig
+    config: PooledModelConfig
     copying: None = None
 
     def __init__(self, config: PooledModelConfig, *, mask_id: int) -> None:
-        super().__init__()
-        self.config, self.mask_id = config, mask_id
-        layer = LayerConfig(
-            width=config.width,
-            heads=config.heads,
-            ff=config.ff,
-            dropout=config.dropout,
-            attention_dropout=config.attention_dropout,
-            pre_norm=config.pre_norm,
-            bias=config.bias,
-        )
-        self.embedding = TokenEmbedding(
-            vocab_size=config.vocab_size,
-            width=config.width,
-            max_length=config.max_length,
-            dropout=config.dropout,
-        )
-        self.embedding.weight.requires_grad_(not config.frozen_embeddings)
-        self.encoder = Encoder(layer, layers=config.encoder_layers, causal=config.causal_encoder)
-        self.decoder = Decoder(layer, layers=config.decoder_layers, meaning_width=config.width, form_width=None)
-
-    @classmethod
-    def load(cls, stored: StoredModel) -> tuple[Self, Tokenizer]:
-        """The network of a model directory, and its tokenizer."""
-        config, tokenizer = stored.read_config(cls.config_type), stored.read_tokenizer()
-        check_vocabulary(stored, tokenizer, config.vocab_size)
-        return stored.build(lambda: cls(config, mask_id=tokenizer.mask_id)), tokenizer
+        super().__init__(config, mask_id=mask_id)
+        self.decoder = Decoder(self.layer, layers=config.decoder_layers, meaning_width=config.width, form_width=None)
 
     @abstractmethod
     def squeeze(self, states: Tensor, layout: Layout) -> Latent:
@@ -94,12 +67,6 @@ class PooledNetwork(nn.Module, ABC):
         hidden = self.decode(batch.decoder_input, latent.vector[places])
         return PooledOutput(token_log_likelihood(hidden, self.embedding.weight, batch.targets), latent.penalties)
 
-    def states(self, sentences: Sentences) -> Tensor:
-        """The encoder's states of sentences that are sorted by length, (N, width)."""
-        positions = sentences.layout.positions.to(sentences.tokens.device)
-        states: Tensor = self.encoder(self.embedding(sentences.tokens, positions), sentences.layout)
-        return states
-
     def encode(self, sentences: Sentences) -> Latent:
         """The vectors of sentences that begin and end with their special tokens, in their order; evaluation only."""
         ordered, order = sentences.sorted_by_length()
@@ -110,13 +77,8 @@ class PooledNetwork(nn.Module, ABC):
 
     def decode(self, inputs: Sentences, vectors: Tensor) -> Tensor:
         """Hidden states (N, width) of B sentences, each over its one vector (B, width)."""
-        tokens = inputs.tokens
-        if self.training and self.config.token_dropout:
-            dropped = torch.rand(tokens.shape, device=tokens.device) < self.config.token_dropout
-            tokens = tokens.masked_fill(dropped, self.mask_id)
-        positions = inputs.layout.positions.to(tokens.device)
         memory = Layout(np.ones(len(vectors), dtype=np.int64))
-        hidden: Tensor = self.decoder(self.embedding(tokens, positions), inputs.layout, vectors, memory)
+        hidden: Tensor = self.decoder(self.embed_inputs(inputs), inputs.layout, vectors, memory)
         return hidden
 
     def start(self, vectors: Tensor) -> DecodingState:

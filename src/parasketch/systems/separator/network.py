@@ -7,7 +7,6 @@ generation:  meaning of the source, with predicted codes or an exemplar's
 
 import contextlib
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from parasketch.systems.triples import TrainingBatch
 
 
 class Separator(PooledNetwork):
-    kind: ClassVar[str] = "separator"
+    kind = "separator"
     config_type = ModelConfig
     config: ModelConfig
 

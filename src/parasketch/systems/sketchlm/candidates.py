@@ -24,20 +24,21 @@ Sketch = tuple[int, ...]
 class SearchSettings:
     """How candidates are made."""
 
-    sketches: int = 8
+    sketches: int = 6
     """How many of the likeliest sketches are tried."""
-    forks: int = 12
+    forks: int = 10
     """Sentences that fork off those of the round before."""
-    rounds: int = 3
+    rounds: int = 4
     """How often sentences fork."""
-    novelty: float = 1.0
-    """What a word that the source does not have may cost more in log-probability than one that it has."""
-    samples: int = 6
+    novelty: float = 1.2
+    """What each token that the source does not have may cost in log-probability, in the last round: one changed word is
+    easy to find, but a sentence that people call different has several."""
+    samples: int = 4
     """Sentences sampled without a sketch."""
     temperature: float = 0.7
     top_p: float = 0.9
-    longest: float = 1.5
-    """Tokens of an output for each of the source, besides 8."""
+    longest: float = 1.25
+    """Tokens of an output for each of the source, besides 5: what is longer says something else."""
 
 
 @dataclass(frozen=True)
@@ -91,38 +92,69 @@ class CandidateSearch:
 
     @torch.inference_mode()
     def __call__(self, wanted: Sequence[Wanted], *, seed: int = 0) -> list[list[Candidate]]:
-        """Different candidates of each source, in no order that matters."""
+        """Different candidates of each source, none of them its copy, in no order that matters."""
         settings = self._settings
         sources = [each.tokens for each in wanted]
-        most = 8 + math.ceil(settings.longest * max(map(len, sources)))
-        grid, states = self._decoding.read(sources, room=self._network.ids.levels + most + 1)
-        best = self._decoding.sketches(grid, states, [each.prefix for each in wanted], settings.sketches)
+        limits, grid, sketches = self._read(wanted, settings.sketches)
         found = [_Found() for _ in wanted]
-        rows = [
-            [_Row(tuple(path[: each.depth]), chance) for path, chance in zip(paths, chances, strict=True)]
-            + ([] if each.prefix else [_Row((), 0.0)])
-            for each, paths, chances in zip(wanted, best.codes.tolist(), best.log_probs.tolist(), strict=True)
-        ]
-        self._say(grid, _even(rows), found, most)
-        for _ in range(settings.rounds):
-            forks = [_forks(each, set(source), settings) for each, source in zip(found, sources, strict=True)]
-            self._say(grid, _even(forks), found, most)
-        if settings.samples and not any(each.prefix for each in wanted):
-            free = [[_Row((), 0.0)] * settings.samples for _ in wanted]
+        free = [_Row((), 0.0)]
+        self._say(grid, [rows + free * (not w.prefix) for rows, w in zip(sketches, wanted, strict=True)], found, limits)
+        for number in range(settings.rounds):
+            # The first rounds are careful, the last ones bold: what is shown is chosen from both.
+            novelty = settings.novelty * number / max(settings.rounds - 1, 1)
+            forks = [
+                _forks(each, set(source), settings.forks, novelty) for each, source in zip(found, sources, strict=True)
+            ]
+            self._say(grid, forks, found, limits)
+        if settings.samples:
             seeds = [_seed_of(each.text, seed) for each in wanted]
             sampling = Sampling(seeds, settings.samples, temperature=settings.temperature, top_p=settings.top_p)
-            self._say(grid, free, found, most, sampling)
+            # Where the form is given, samples without one are not wanted: they are said and forgotten.
+            listening = [_Found() if each.prefix else found[place] for place, each in enumerate(wanted)]
+            self._say(grid, [free * settings.samples] * len(wanted), listening, limits, sampling)
         return [self._distinct(each, source) for each, source in zip(found, wanted, strict=True)]
 
+    @torch.inference_mode()
+    def likeliest(self, wanted: Sequence[Wanted], count: int) -> list[list[Candidate]]:
+        """One sentence for each of the likeliest sketches, best sketch first, whatever it says."""
+        limits, grid, sketches = self._read(wanted, count)
+        found = [_Found() for _ in wanted]
+        self._say(grid, sketches, found, limits)
+        return [
+            [self._candidate(asked, row) for asked, row in each.rows[: len(rows)]]
+            for each, rows in zip(found, sketches, strict=True)
+        ]
+
+    def _read(self, wanted: Sequence[Wanted], count: int) -> tuple[list[int], Grid, list[list[_Row]]]:
+        """How long outputs may be, the sources' grid, and rows for the likeliest sketches of each."""
+        sources = [each.tokens for each in wanted]
+        limits = [5 + math.ceil(self._settings.longest * len(source)) for source in sources]
+        grid, states = self._decoding.read(sources, room=self._network.ids.levels + max(limits) + 1)
+        best = self._decoding.sketches(grid, states, [each.prefix for each in wanted], count)
+        rows = [
+            [
+                _Row(tuple(path[: each.depth]), chance)
+                for path, chance in zip(paths, chances, strict=True)
+                if chance > -math.inf  # others do not begin with the prefix
+            ]
+            for each, paths, chances in zip(wanted, best.codes.tolist(), best.log_probs.tolist(), strict=True)
+        ]
+        return limits, grid, [list(dict.fromkeys(each)) for each in rows]
+
     def _say(
-        self, grid: Grid, rows: list[list[_Row]], found: list[_Found], most: int, sampling: Sampling | None = None
+        self,
+        grid: Grid,
+        rows: list[list[_Row]],
+        found: list[_Found],
+        limits: list[int],
+        sampling: Sampling | None = None,
     ) -> None:
-        """Decode rows, the same number for each input, and remember what they said."""
-        ids = self._network.ids
+        """Decode rows and remember what they said."""
+        ids, rows = self._network.ids, _even(rows)
         codes = torch.tensor([[ids.of(row.sketch) for row in each] for each in rows])  # (B, S, levels)
-        grown, states = self._decoding.truncated(grid, codes)
+        grown, states = self._decoding.begin(grid, codes)
         beginnings = [[row.beginning for row in each] for each in rows]
-        said = self._decoding.generate(grown, states, most_tokens=most, forced=beginnings, sampling=sampling)
+        said = self._decoding.generate(grown, states, limits=limits, forced=beginnings, sampling=sampling)
         for each, asked, continuations in zip(found, rows, said, strict=True):
             each.rows += zip(asked, continuations, strict=True)
 
@@ -130,13 +162,18 @@ class CandidateSearch:
         """Finished rows as candidates; of those that say the same, the likeliest."""
         best: dict[str, Candidate] = {}
         for asked, row in found.rows:
-            text = " ".join(self._tokenizer.decode(row.tokens).split())
+            candidate = self._candidate(asked, row)
+            text = candidate.text
             if not row.finished or not text or text == source.text:
                 continue
-            mean = sum(row.log_probs) / len(row.log_probs)
-            if text not in best or mean > best[text].log_prob:
-                best[text] = Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob)
+            if text not in best or candidate.log_prob > best[text].log_prob:
+                best[text] = candidate
         return list(best.values())
+
+    def _candidate(self, asked: _Row, row: Continuation) -> Candidate:
+        text = " ".join(self._tokenizer.decode(row.tokens).split())
+        mean = sum(row.log_probs) / len(row.log_probs)
+        return Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob)
 
 
 def _even(rows: list[list[_Row]]) -> list[list[_Row]]:
@@ -145,7 +182,7 @@ def _even(rows: list[list[_Row]]) -> list[list[_Row]]:
     return [each + each[-1:] * (longest - len(each)) for each in rows]
 
 
-def _forks(found: _Found, source: set[int], settings: SearchSettings) -> list[_Row]:
+def _forks(found: _Found, source: set[int], count: int, novelty: float) -> list[_Row]:
     """The likeliest beginnings that depart from what was said at one further place, new words first.
 
     The likelihood of a fork is that of its beginning with what follows it in the sentence it departs from: what a
@@ -161,10 +198,11 @@ def _forks(found: _Found, source: set[int], settings: SearchSettings) -> list[_R
                 key = (asked.sketch, beginning)
                 if (place < len(row.tokens) and token == row.tokens[place]) or token == END or key in found.tried:
                     continue
-                cost = total - row.log_probs[place] + chance + settings.novelty * (token not in source)
+                fresh = sum(each not in source for each in (*beginning, *row.tokens[place + 1 :]))
+                cost = total - row.log_probs[place] + chance + novelty * fresh
                 if key not in costs or cost > costs[key][0]:
                     costs[key] = cost, _Row(asked.sketch, asked.sketch_log_prob, beginning)
-    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[: settings.forks]
+    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[:count]
     found.tried.update(key for key, _ in chosen)
     return [row for _, (_, row) in chosen] or [found.rows[0][0]]
 

@@ -1,25 +1,22 @@
 """Which candidates are shown: judged by a verifier, by facts and by the model, then chosen one by one.
 
-A candidate is acceptable if no fact was lost or added, the source can be recovered from it, the verifier does not doubt
-it, and its wording really differs from the input's. Those come first; among them, and among the rest when there are
+A candidate is acceptable if no fact was lost or added, neither the model nor the verifier doubts it, and its wording
+really differs from the input's. Those come first; among them, and among the rest when there are
 too few, a weighted sum decides, less a penalty for overlap with what was chosen before.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.wording import Overlaps, likeness
-from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.candidates import Candidate
-from parasketch.systems.sketchlm.likelihood import token_log_probs
-from parasketch.systems.sketchlm.network import SketchLM
 from parasketch.text.facts import Changes, compare, facts_of
-from parasketch.verify import Verifier
 
 NOT_FAITHFUL = "may not mean the same as the input"
 TOO_CLOSE = "nearly the same words as the input"
@@ -27,36 +24,40 @@ NOTHING = "the input itself: nothing different was found"
 REPEAT = "repeats an earlier paraphrase: there were no more different ones"
 
 
+class Verifies(Protocol):
+    """What is needed of `parasketch.verify.Verifier`."""
+
+    def __call__(self, pairs: Sequence[tuple[str, str]], /) -> list[float]:
+        """For each pair, the probability that the second says what the first says."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChoiceSettings:
-    """Weights of the choice, fitted to the grades of blind readers, and what is acceptable at all."""
+    """Weights of the choice, fitted to grades of blind readers (docs/everyday.md), and what is acceptable at all."""
 
-    likelihood: float = 1.0
+    likelihood: float = 1.5
     """Of the mean log-probability of a token given the source."""
-    surprise: float = 0.1
+    surprise: float = 0.11
     """Of the log-probability of the least likely token: a word that came from nowhere."""
-    recovery: float = 1.0
-    """Of the mean log-probability of the source's tokens given the candidate: what was left out cannot be recovered."""
-    missing: float = 0.1
-    """Of the least likely one of them."""
-    verified: float = 0.3
+    verified: float = 0.08
     """Of the verifier's log-odds, which count up to 4 either way."""
-    difference: float = 2.0
+    difference: float = 1.0
     """Of the share of the wording that changed, up to `enough`."""
     enough: float = 0.6
-    length: float = 1.0
+    length: float = 0.55
     """Against a much longer or shorter output: of the absolute log-ratio of words."""
     likeness: float = 4.0
     """Of the likeness to an exemplar, where one is given."""
-    diversity: float = 1.0
+    diversity: float = 0.3
     """Against overlap with outputs chosen before."""
     finalists: int = 16
-    """Candidates that are judged by what is costly, too."""
-    least_verified: float = 0.3
+    """Candidates that the verifier looks at."""
+    least_verified: float = 0.27
     """The verifier's probability that an acceptable output needs."""
-    least_score: float = -10.0
+    least_score: float = -0.55
     """The score that an acceptable output needs."""
-    least_difference: float = 0.2
+    least_difference: float = 0.15
     """The share of the wording that must have changed."""
 
 
@@ -82,10 +83,8 @@ class Judged:
 class Judge:
     """Judges the candidates of a source and chooses among them."""
 
-    def __init__(
-        self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifier, settings: ChoiceSettings
-    ) -> None:
-        self._network, self._tokenizer, self._verifier, self._settings = network, tokenizer, verifier, settings
+    def __init__(self, verifier: Verifies, settings: ChoiceSettings) -> None:
+        self._verifier, self._settings = verifier, settings
 
     def judge(self, source: str, candidates: Sequence[Candidate], exemplar: str | None = None) -> list[Judged]:
         """The candidates that are worth it, by what is quickly seen, with all their features."""
@@ -102,10 +101,10 @@ class Judge:
         ]
         scores = [self._score(features) - 100.0 * bool(each) for features, each in zip(quick, changes, strict=True)]
         finalists = sorted(range(len(texts)), key=lambda place: -scores[place])[: self._settings.finalists]
-        costly, verified = self._costly_features(source, [texts[place] for place in finalists])
+        verified = self._verifier([(source, texts[place]) for place in finalists])
         judged = []
-        for place, more, sure in zip(finalists, costly, verified, strict=True):
-            features = quick[place] | more
+        for place, sure in zip(finalists, verified, strict=True):
+            features = quick[place] | {"verified": _log_odds(sure)}
             difference = float(differences[place])
             judged.append(Judged(candidates[place], changes[place], difference, sure, features, self._score(features)))
         return judged
@@ -136,18 +135,6 @@ class Judge:
             "likeness": alike,
         }
 
-    def _costly_features(self, source: str, texts: Sequence[str]) -> tuple[list[dict[str, float]], list[float]]:
-        """What takes a pass of a network for each text; and the verifier's probabilities."""
-        [own] = self._tokenizer.encode_batch([source])
-        back = token_log_probs(self._network, [(ids, own) for ids in self._tokenizer.encode_batch(texts)])
-        verified = self._verifier([(source, text) for text in texts])
-        odds = [math.log(max(sure, 1e-6) / max(1 - sure, 1e-6)) for sure in verified]
-        features = [
-            {"recovery": sum(chances) / len(chances), "missing": min(chances), "verified": min(max(odd, -4.0), 4.0)}
-            for chances, odd in zip(back, odds, strict=True)
-        ]
-        return features, verified
-
     def _score(self, features: dict[str, float]) -> float:
         weights: dict[str, float] = vars(self._settings)
         return sum(weights[name] * value for name, value in features.items())
@@ -174,3 +161,9 @@ def _input_itself(source: str, warnings: tuple[str, ...]) -> Paraphrase:
 
 def _repeat(paraphrase: Paraphrase) -> Paraphrase:
     return replace(paraphrase, accepted=False, warnings=(*paraphrase.warnings, REPEAT))
+
+
+def _log_odds(probability: float) -> float:
+    """Between -4 and 4."""
+    odds = math.log(max(probability, 1e-6) / max(1 - probability, 1e-6))
+    return min(max(odds, -4.0), 4.0)

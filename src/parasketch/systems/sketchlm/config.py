@@ -37,7 +37,7 @@ class SketchLMTrainConfig(TrainConfig):
 
     start: str | None = None
     """The directory of a model to go on from, with its form and its codes."""
-    code_learning_rate: float = 5e-3
+    code_learning_rate: float = 1e-3
     """Peak rate of the codes' own vectors, which start from nothing."""
     code_weight: float = 0.1
     """Of the loss of the codes, beside 1 for that of the target's tokens."""

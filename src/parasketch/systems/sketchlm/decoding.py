@@ -28,9 +28,10 @@ class Grid:
     keys: list[Tensor]  # by layer (B, S, kv_heads, room, d)
     values: list[Tensor]
     used: int
+    form: Tensor | None = None  # (B, S, width), added to the last code and to all that follows it
 
     def choose(self, rows: Tensor) -> "Grid":
-        """Another grid of rows (B, S') of this one, which may repeat."""
+        """Another grid of rows (B, S') of this one, which may repeat; they have no form yet."""
         at = torch.arange(len(rows), device=rows.device)[:, None]
         return Grid(self.prefix, [k[at, rows] for k in self.keys], [v[at, rows] for v in self.values], self.used)
 
@@ -75,6 +76,8 @@ class Decoding:
     def advance(self, grid: Grid, ids: Tensor) -> Tensor:
         """Add one token (B, S) to every row; returns the states (B, S, width) after it."""
         x = self.network.embed(ids)
+        if grid.form is not None and grid.used >= self.network.ids.levels - 1:
+            x = x + grid.form
         positions = grid.prefix.lengths[:, None] + grid.used
         cos, sin = self._model.rotation(positions)  # (B, 1, d)
         rotation = cos[:, :, None], sin[:, :, None]
@@ -86,12 +89,12 @@ class Decoding:
 
     def log_probs(self, states: Tensor) -> Tensor:
         """Log-probabilities (..., vocabulary) of the next token given states (..., width)."""
-        return (states @ self._model.embedding.T).log_softmax(-1)
+        return self._model.logits(states).log_softmax(-1)
 
     def sketches(self, grid: Grid, states: Tensor, prefixes: Sequence[Sequence[int]], count: int) -> "Sketches":
-        """The `count` most probable sketches of each input that begin with its prefix, and the grid that has read them.
+        """The `count` most probable sketches of each input that begin with its prefix.
 
-        Exact but for one cut: after the second level the best 4 · count beginnings go on.
+        Exact but for one cut: at each level the best 4 · count beginnings go on.
         """
         ids = self.network.ids
         inputs = len(states)
@@ -110,13 +113,15 @@ class Decoding:
             log_probs, chosen = total.topk(keep, dim=1)
             parents, code = chosen // ids.codes, chosen % ids.codes
             codes = torch.cat([codes[torch.arange(inputs)[:, None], parents], code[..., None]], dim=-1)
-            grid = grid.choose(parents)
-            rows = self.advance(grid, ids.first(level) + code)
-        return Sketches(codes, log_probs, grid, rows)
+            if level < ids.levels - 1:
+                grid = grid.choose(parents)
+                rows = self.advance(grid, ids.first(level) + code)
+        return Sketches(codes, log_probs)
 
-    def truncated(self, grid: Grid, codes: Tensor) -> tuple[Grid, Tensor]:
+    def begin(self, grid: Grid, codes: Tensor) -> tuple[Grid, Tensor]:
         """The grid of one empty row continued with given code ids (B, S, levels), and the states after them."""
         grid = grid.choose(torch.zeros(codes.shape[:2], dtype=torch.long))
+        grid.form = self.network.form_vectors(codes)
         states = torch.empty(0)
         for level in range(codes.shape[-1]):
             states = self.advance(grid, codes[..., level])
@@ -127,11 +132,15 @@ class Decoding:
         grid: Grid,
         states: Tensor,
         *,
-        most_tokens: int,
+        limits: Sequence[int],
         forced: Sequence[Sequence[Sequence[int]]] | None = None,
         sampling: "Sampling | None" = None,
     ) -> list[list[Continuation]]:
-        """Finish all rows token by token: after their `forced` beginnings greedily, or by sampling."""
+        """Finish all rows token by token: after their `forced` beginnings greedily, or by sampling.
+
+        `limits` has the most tokens of each input's rows; those that are not finished by then stay as they are.
+        """
+        most_tokens = max(limits)
         alive = torch.ones(states.shape[:2], dtype=torch.bool)
         beginnings = _padded(forced) if forced is not None else torch.zeros(*states.shape[:2], 0, dtype=torch.long)
         steps: list[_Step] = []
@@ -149,7 +158,7 @@ class Decoding:
             if not alive.any() or step == most_tokens:
                 break
             states = self.advance(grid, token)
-        return _collect(steps)
+        return _collect(steps, limits)
 
     def _block(
         self, block: Block, x: Tensor, grid: Grid, layer: int, rotation: tuple[Tensor, Tensor], hidden: Tensor
@@ -179,12 +188,10 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Sketches:
-    """Sketches that were chosen: codes (B, S, levels), log-probabilities (B, S), and where decoding goes on."""
+    """Sketches that were chosen: codes (B, S, levels), and their log-probabilities (B, S)."""
 
     codes: Tensor
     log_probs: Tensor
-    grid: Grid
-    states: Tensor
 
 
 class Sampling:
@@ -220,15 +227,19 @@ def _padded(forced: Sequence[Sequence[Sequence[int]]]) -> Tensor:
     return torch.tensor([[[*row, *[-1] * (longest - len(row))] for row in rows] for rows in forced])
 
 
-def _collect(steps: Sequence[_Step]) -> list[list[Continuation]]:
+def _collect(steps: Sequence[_Step], limits: Sequence[int]) -> list[list[Continuation]]:
     tokens, log_probs = (torch.stack([getattr(step, name) for step in steps], -1) for name in ("tokens", "log_probs"))
     choices, chances = (
         torch.stack([getattr(step, name) for step in steps], -2) for name in ("choices", "choice_log_probs")
     )
-    rows = zip(*(part.flatten(0, 1).tolist() for part in (tokens, log_probs, choices, chances)), strict=True)
-    flat = [_continuation(*row) for row in rows]
-    inputs, count = tokens.shape[:2]
-    return [flat[place * count : (place + 1) * count] for place in range(inputs)]
+    parts = [part.tolist() for part in (tokens, log_probs, choices, chances)]
+    return [
+        [
+            _continuation(*(row[: limit + 1] for row in each))
+            for each in zip(*(part[place] for part in parts), strict=True)
+        ]
+        for place, limit in enumerate(limits)
+    ]
 
 
 def _continuation(

@@ -12,10 +12,12 @@ from parasketch.generate.candidates import Judged as FeatureJudged
 from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
+from parasketch.generate.wording import overlap_matrix
+from parasketch.model.int8 import is_supported
 from parasketch.model.storage import open_model
 from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.candidates import Candidate, CandidateSearch, SearchSettings, Wanted
-from parasketch.systems.sketchlm.choice import ChoiceSettings, Judge
+from parasketch.systems.sketchlm.choice import ChoiceSettings, Judge, Judged, Verifies
 from parasketch.systems.sketchlm.config import KIND
 from parasketch.systems.sketchlm.network import SketchLM
 from parasketch.text.sentence_encoder import SentenceModel
@@ -43,11 +45,11 @@ class SketchLMEngine:
     device = torch.device("cpu")
 
     def __init__(
-        self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifier, settings: EverydaySettings, path: Path
+        self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifies, settings: EverydaySettings, path: Path
     ) -> None:
         self._network, self._tokenizer, self._settings, self._path = network, tokenizer, settings, path
-        network.language_model.merge()
-        self._judge = Judge(network, tokenizer, verifier, settings.choice)
+        network.language_model.merge(quantise=is_supported())
+        self._judge = Judge(verifier, settings.choice)
 
     @property
     def depth(self) -> int:
@@ -74,15 +76,21 @@ class SketchLMEngine:
 
     def paraphrase(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """Exactly n paraphrases of each text, best first."""
-        found = self._candidates(requests, options)
         if not options.rerank:
-            return [_likeliest(request, each, options.n) for request, each in zip(requests, found, strict=True)]
-        results = []
-        for request, candidates in zip(requests, found, strict=True):
-            source = request.text.text
-            judged = self._judge.judge(source, candidates, request.exemplar)
-            results.append(self._judge.choose(source, judged, options.n, request.text.warnings))
-        return results
+            return self._plain(requests, options)
+        found = self._candidates(requests, options)
+        return [
+            self._judge.choose(request.text.text, self._judged(request, each), options.n, request.text.warnings)
+            for request, each in zip(requests, found, strict=True)
+        ]
+
+    def judged(self, request: Request, options: Options) -> list[Judged]:
+        """The finalists of one text with their features: what the weights of the choice are fitted to."""
+        [candidates] = self._candidates([request], options)
+        return self._judged(request, candidates)
+
+    def _judged(self, request: Request, candidates: Sequence[Candidate]) -> list[Judged]:
+        return self._judge.judge(request.text.text, candidates, request.exemplar)
 
     def judged_candidates(self, requests: Sequence[Request], options: Options) -> list[FeatureJudged]:
         """Not among its abilities."""
@@ -96,10 +104,16 @@ class SketchLMEngine:
 
     def _candidates(self, requests: Sequence[Request], options: Options) -> list[list[Candidate]]:
         search = CandidateSearch(self._network, self._tokenizer, self._search_settings(options))
-        wanted = [
-            Wanted(request.text.text, request.text.tokens, tuple(request.prefix), options.depth) for request in requests
+        return search(_wanted(requests, options), seed=options.seed)
+
+    def _plain(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
+        """The sentences of the n likeliest sketches, unjudged."""
+        search = CandidateSearch(self._network, self._tokenizer, self._settings.search)
+        found = search.likeliest(_wanted(requests, options), options.n)
+        return [
+            [_unjudged(request, each) for each in candidates + candidates[-1:] * (options.n - len(candidates))]
+            for request, candidates in zip(requests, found, strict=True)
         ]
-        return search(wanted, seed=options.seed)
 
     def _search_settings(self, options: Options) -> SearchSettings:
         """More sketches where many outputs are asked for, and the temperature of the call."""
@@ -109,20 +123,18 @@ class SketchLMEngine:
         return replace(search, sketches=max(search.sketches, 2 * options.n))
 
 
-def _likeliest(request: Request, candidates: Sequence[Candidate], n: int) -> list[Paraphrase]:
-    """The sentences of the likeliest sketches, unjudged."""
-    best = sorted((each for each in candidates if each.sketch), key=lambda each: -each.sketch_log_prob)[:n]
-    best = best or list(candidates[:1]) or [Candidate(request.text.text, (), 0.0, 0.0, 0.0)]
-    return [
-        Paraphrase(
-            text=each.text,
-            sketch=Sketch(each.sketch),
-            score=each.sketch_log_prob,
-            difference=float("nan"),
-            warnings=request.text.warnings,
-        )
-        for each in best + best[-1:] * (n - len(best))
-    ]
+def _wanted(requests: Sequence[Request], options: Options) -> list[Wanted]:
+    return [Wanted(each.text.text, each.text.tokens, tuple(each.prefix), options.depth) for each in requests]
+
+
+def _unjudged(request: Request, candidate: Candidate) -> Paraphrase:
+    return Paraphrase(
+        text=candidate.text,
+        sketch=Sketch(candidate.sketch),
+        score=candidate.sketch_log_prob,
+        difference=float(1 - overlap_matrix([request.text.text, candidate.text])[0, 1]),
+        warnings=request.text.warnings,
+    )
 
 
 def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> SketchLMEngine:

@@ -4,11 +4,12 @@
 
 The state at `<sketch>` predicts q1, the state at q1 predicts q2, and so on: the sketch predictor is the model itself. A
 code that is not given, by depth dropout in training or by a truncated sketch in use, is the code "none" of its level.
-Codes are ids above those of the vocabulary, so that a sequence is one row of ids.
+Codes are ids above those of the vocabulary, so that a sequence is one row of ids. As in HRQ-VAE, the form is the sum of
+its codes' vectors, and the decoder sees it at every place: it is added to the input from the last code on.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 START, END = 0, 2
 """The ids of <|endoftext|>, which begins a row, and <|im_end|>, which ends a target."""
+_FORM_SCALE = 0.1
+"""Forms must not outshout the tokens they are added to, and learn slowly: with 1 the base forgot its English."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Rows:
     """Sequences of ids, padded on the right, and what each position has to predict."""
 
     ids: Tensor  # (B, T)
+    shown: Tensor  # (B, levels) the ids of the codes
+    form_from: Tensor  # (B,) the place of the last code
     target_at: Tensor  # (N,) flat positions whose next token is a target's
     targets: Tensor  # (N,)
     code_at: list[Tensor]  # by level: flat positions that predict its code
@@ -68,6 +73,8 @@ class Rows:
         """The same rows on another device."""
         return Rows(
             self.ids.to(device),
+            self.shown.to(device),
+            self.form_from.to(device),
             self.target_at.to(device),
             self.targets.to(device),
             [each.to(device) for each in self.code_at],
@@ -95,6 +102,8 @@ class Rows:
             rows[number] = row + [END] * (length - len(row))
         return cls(
             torch.tensor(rows),
+            torch.tensor([ids.of(example.sketch[: example.depth]) for example in examples]),
+            torch.tensor([len(example.source) + 1 + ids.levels for example in examples]),
             torch.tensor(at),
             torch.tensor(targets),
             [torch.tensor(each, dtype=torch.long) for each in code_at],
@@ -139,6 +148,7 @@ class SketchLM(nn.Module):
         self.language_model = LanguageModel(config.base, rank=config.rank, scale=config.scale)
         width = config.base.width
         self.code_embedding = nn.Parameter(torch.empty(self.ids.count, width).normal_(std=0.1))
+        self.form_embedding = nn.Parameter(torch.zeros(self.ids.count, width))
         self.code_output = nn.Parameter(torch.zeros(config.levels, config.codes, width))
         self.form = FormEncoder(width=config.form_width, levels=config.levels, codes=config.codes)
 
@@ -159,10 +169,21 @@ class SketchLM(nn.Module):
             is_code[..., None], F.embedding((ids - vocabulary).clamp(min=0), self.code_embedding), vectors
         )
 
+    def form_vectors(self, codes: Tensor) -> Tensor:
+        """The sum (..., width) of the vectors of codes given as ids (..., levels)."""
+        return _FORM_SCALE * F.embedding(codes - self.ids.vocabulary, self.form_embedding).sum(dim=-2)
+
+    def states(self, rows: Rows) -> Tensor:
+        """Final states (B · T, width) of all places."""
+        places = torch.arange(rows.ids.shape[1], device=rows.ids.device)
+        has_form = (places >= rows.form_from[:, None])[..., None]  # (B, T, 1)
+        x = self.embed(rows.ids) + has_form * self.form_vectors(rows.shown)[:, None]
+        return cast(Tensor, self.language_model(x)).flatten(0, 1)
+
     def forward(self, rows: Rows) -> Losses:
         """Losses of a batch."""
-        states = self.language_model(self.embed(rows.ids)).flatten(0, 1)  # (B · T, width)
-        target = F.cross_entropy(F.linear(states[rows.target_at], self.language_model.embedding), rows.targets)
+        states = self.states(rows)
+        target = F.cross_entropy(self.language_model.logits(states[rows.target_at]), rows.targets)
         codes = [
             F.cross_entropy(self.code_logits(states[at], level), wanted) if len(at) else states.new_zeros(())
             for level, (at, wanted) in enumerate(zip(rows.code_at, rows.codes, strict=True))

@@ -67,7 +67,7 @@ class SketchLMTask(Task[Rows]):
 
     def parameter_groups(self) -> list[ParameterGroup]:
         settings, network = self.config.train, self.network
-        codes = [network.code_embedding, network.code_output]
+        codes = [network.code_embedding, network.form_embedding, network.code_output]
         adapters = [value for value in network.language_model.parameters() if value.requires_grad]
         return [
             ParameterGroup(parameters=adapters, learning_rate=settings.learning_rate, betas=settings.betas),
@@ -79,7 +79,7 @@ class SketchLMTask(Task[Rows]):
         losses: Losses = forward(batch)
         value = losses.target + self.config.train.code_weight * torch.stack(losses.codes).sum()
         # Levels that no row of the batch shows take part with a weight of 0, for the sake of several processes.
-        value = value + 0 * self.network.code_embedding.sum() + 0 * self.network.code_output.sum()
+        value = value + 0 * self.network.code_output.sum()
         codes = {f"sketch_{level + 1}": each.detach() for level, each in enumerate(losses.codes)}
         return Loss(value, {"nll": losses.target.detach(), **codes})
 

@@ -1,7 +1,5 @@
 """The network of the VAE: mean and log-variance of the vector, each by a pooling of its own."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor
 
@@ -13,7 +11,7 @@ from parasketch.systems.pooled.network import Latent, PooledNetwork
 
 
 class VAE(PooledNetwork):
-    kind: ClassVar[str] = "vae"
+    kind = "vae"
 
     def __init__(self, config: PooledModelConfig, *, mask_id: int) -> None:
         super().__init__(config, mask_id=mask_id)

@@ -1,7 +1,6 @@
 """The network of the VQ-VAE: product quantisation of the pooled vector."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -30,7 +29,7 @@ class ModelConfig(PooledModelConfig):
 
 
 class VQVAE(PooledNetwork):
-    kind: ClassVar[str] = "vqvae"
+    kind = "vqvae"
     config_type = ModelConfig
     config: ModelConfig
 

@@ -1,0 +1,73 @@
+"""What all networks on the shared Transformer have in common: embedding, encoder, and how they are loaded.
+
+A system's network adds what stands between encoder and decoder, and its decoder.
+"""
+
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from parasketch.config import TransformerConfig
+from parasketch.errors import ModelError
+from parasketch.model.inputs import Sentences
+from parasketch.model.storage import CONFIG, TOKENIZER, StoredModel
+from parasketch.model.transformer import Encoder, LayerConfig, TokenEmbedding
+from parasketch.text.tokenizer import Tokenizer
+
+
+class SharedTransformer(nn.Module):
+    """Token embeddings (one table for encoder input, decoder input and output layer) and the encoder."""
+
+    kind: ClassVar[str]
+    config_type: ClassVar[type[TransformerConfig]]
+    newer_weights: ClassVar[tuple[str, ...]] = ()
+    """How names of weights end that models of before do not have."""
+
+    def __init__(self, config: Any, *, mask_id: int) -> None:
+        super().__init__()
+        self.config, self.mask_id = config, mask_id
+        self.layer = LayerConfig(
+            width=config.width,
+            heads=config.heads,
+            ff=config.ff,
+            dropout=config.dropout,
+            attention_dropout=config.attention_dropout,
+            pre_norm=config.pre_norm,
+            bias=config.bias,
+        )
+        self.embedding = TokenEmbedding(
+            vocab_size=config.vocab_size,
+            width=config.width,
+            max_length=config.max_length,
+            dropout=config.dropout,
+        )
+        self.embedding.weight.requires_grad_(not config.frozen_embeddings)
+        self.encoder = Encoder(self.layer, layers=config.encoder_layers, causal=config.causal_encoder)
+
+    @classmethod
+    def load(cls, stored: StoredModel) -> tuple[Self, Tokenizer]:
+        """The network of a model directory, and its tokenizer."""
+        config, tokenizer = stored.read_config(cls.config_type), stored.read_tokenizer()
+        if tokenizer.vocab_size != config.vocab_size:
+            raise ModelError(
+                f"{stored.path}: {TOKENIZER} has {tokenizer.vocab_size} entries and {CONFIG} says {config.vocab_size}: "
+                "they do not belong together"
+            )
+        network = stored.build(lambda: cls(config, mask_id=tokenizer.mask_id), newer=cls.newer_weights)
+        return network, tokenizer
+
+    def states(self, sentences: Sentences) -> Tensor:
+        """The encoder's states, (N, width); fastest for sentences that are sorted by length."""
+        positions = sentences.layout.positions.to(sentences.tokens.device)
+        states: Tensor = self.encoder(self.embedding(sentences.tokens, positions), sentences.layout)
+        return states
+
+    def embed_inputs(self, inputs: Sentences) -> Tensor:
+        """What the decoder reads of the sentences it has to say, (N, width); in training some tokens are masked."""
+        tokens = inputs.tokens
+        if self.training and self.config.token_dropout:
+            dropped = torch.rand(tokens.shape, device=tokens.device) < self.config.token_dropout
+            tokens = tokens.masked_fill(dropped, self.mask_id)
+        vectors: Tensor = self.embedding(tokens, inputs.layout.positions.to(tokens.device))
+        return vectors
