@@ -118,7 +118,7 @@ def test_words_are_told_apart() -> None:
     ("source", "data", "message"),
     [
         ("small", None, "--data is missing"),
-        ("smal", "clusters.jsonl", r"smal: with --data, expected a preset \(captions, paper, small\) or a YAML file"),
+        ("smal", "clusters.jsonl", r"smal: with --data, expected a preset \(captions, fine, paper, small\) or a YAML"),
         ("nothing.jsonl", None, r"nothing.jsonl: no such file"),
         ("small", "nothing", r"nothing: no such file"),
     ],

@@ -97,7 +97,7 @@ def test_what_it_cannot_do_is_refused(shout: Paraphraser) -> None:
 
 def test_an_unknown_kind_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"format": 1, "kind": "toaster", "model": {}}))
-    with pytest.raises(ModelError, match=r"config\.json: a model of the kind 'toaster' is not known here \(known: hrq"):
+    with pytest.raises(ModelError, match=r"config\.json: a model of the kind 'toaster' is not known here \(known: "):
         Paraphraser.from_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"format": 1, "kind": ["hrqvae"], "model": {}}))
     with pytest.raises(ModelError, match=r"the kind \['hrqvae'\] is not known"):

@@ -187,7 +187,8 @@ def test_a_run_by_the_clock_ends(language_corpus: Prepared, tmp_path: Path, monk
     assert last["train"]["learning_rate_factor"] < 0.5, "the schedule followed the clock"
 
 
-def test_a_diverged_run_says_so(language_corpus: Prepared, tmp_path: Path) -> None:
+def test_a_diverged_run_says_so(language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parasketch.config.MOST_RATE", 10**40)  # what is beyond reason is refused otherwise
     with pytest.raises(ModelError, match=r"training diverged at step \d+: .* lower train.learning_rate"):
         run(language_corpus, tmp_path, replace(SHORT, learning_rate=1e30, kmeans_at=None))
 

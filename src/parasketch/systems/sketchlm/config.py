@@ -37,7 +37,7 @@ class SketchLMTrainConfig(TrainConfig):
 
     steps: int = 4_000
     batch_size: int = 24
-    """Pairs a step on each process: a pair is read and written in 12 billion operations, so small batches fill a CPU."""
+    """Pairs a step on each process: each takes 12 billion operations, so small batches fill a CPU."""
     warmup: float = 0.03
     evaluations: int = 8
     start: str | None = None
