@@ -38,6 +38,7 @@ class SketchLMTrainConfig(TrainConfig):
     steps: int = 4_000
     batch_size: int = 24
     """Pairs a step on each process: each takes 12 billion operations, so small batches fill a CPU."""
+    learning_rate: float = 1e-3
     warmup: float = 0.03
     evaluations: int = 8
     start: str | None = None
