@@ -38,7 +38,7 @@ def test_a_plain_installation_is_small_and_tests_have_everything() -> None:
     def names(requirements: list[str]) -> set[str]:
         return {requirement.partition(">")[0] for requirement in requirements}
 
-    heavy = {"lightning-fabric", "scikit-learn", "scipy", "sacrebleu", "python-crfsuite"}
+    heavy = {"lightning-fabric", "scikit-learn", "scipy", "sacrebleu"}
     assert not heavy & names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
     assert heavy <= names(extras["train"]) | names(extras["eval"])
