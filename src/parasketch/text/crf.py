@@ -12,7 +12,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from parasketch.extras import needs
+import pycrfsuite
+
 from parasketch.text.tagger import TaggedToken
 from parasketch.text.words import split_words
 
@@ -139,9 +140,6 @@ class CrfModel:
     """A crfsuite model, from the content of its file."""
 
     def __init__(self, content: bytes) -> None:
-        with needs("train", "the tagger"):
-            import pycrfsuite
-
         self._content = content  # crfsuite reads from this memory and makes no copy: it has to stay
         self._tagger = pycrfsuite.Tagger()
         self._tagger.open_inmemory(content)
