@@ -5,6 +5,12 @@ import pytest
 from parasketch.text.facts import Changes, compare, facts_of, required_spans
 
 SAME = [
+    # times seen from now
+    ("Prices rose last year.", "A year ago, prices went up."),
+    ("We met last night.", "Yesterday we met."),
+    ("It opens next week.", "It opens in the coming week."),
+    ("Are you free tonight?", "Do you have time this evening?"),
+    ("You forgot my birthday again!", "Once more you forgot my birthday!"),
     # numbers
     ("The bag costs $1,299.99.", "You pay $1299.99 for the bag."),
     ("It costs 20 dollars.", "The price is $20."),
@@ -133,6 +139,10 @@ SAME = [
 ]
 
 CHANGED: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [
+    # times seen from now
+    ("Prices rose by 20 percent last year.", "Prices rose by 20 percent this year.", ("last year",), ("this year",)),
+    ("It opens next week.", "It opens.", ("next week",), ()),
+    ("I can't believe you forgot my birthday again!", "I can't believe you forgot my birthday.", ("again",), ()),
     # numbers
     ("The bag costs $1,299.99.", "The bag costs $1,299.", ("$1,299.99",), ("$1,299",)),
     ("The bag costs $20.", "The bag costs €20.", ("$20",), ("€20",)),

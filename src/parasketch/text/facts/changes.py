@@ -10,6 +10,7 @@ from parasketch.text.facts.opposites import Lemmas, exchanges, find_lemmas, repl
 from parasketch.text.facts.persons import Persons, changed_person, find_persons, may_be_anybody
 from parasketch.text.facts.reading import find_numbers
 from parasketch.text.facts.roles import exchanged_parts
+from parasketch.text.facts.times import find_times, missing_times
 from parasketch.text.facts.units import UNITS
 from parasketch.text.facts.words import Token, cut, plain
 
@@ -31,6 +32,7 @@ class Facts:
     negation: Negation
     lemmas: Lemmas
     persons: Persons
+    times: dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ def facts_of(text: str) -> Facts:
         negation=find_negation(lower, frozenset(keys)),
         lemmas=find_lemmas(keys),
         persons=find_persons(frozenset(token.key for token in tokens if not _is_land(token)), lower),
+        times=find_times(lower),
     )
 
 
@@ -100,6 +103,9 @@ def compare(source: Facts, output: Facts) -> Changes:
     ]
     if person:
         lost.append(person)
+    named = " ".join(lost)
+    lost += [time for time in missing_times(source.times, output.flat) if time not in named]
+    added += [time for time in missing_times(output.times, source.flat) if time not in named]
     if parts := exchanged_parts(source.keys, output.keys):
         lost.append(parts)
     return Changes(tuple(dict.fromkeys(lost)), tuple(dict.fromkeys(added)))
