@@ -147,7 +147,7 @@ class Judge:
             score=judged.score,
             difference=judged.difference,
             faithfulness=judged.verified,
-            lost=(*judged.changes.lost, *(f"added: {fact}" for fact in judged.changes.added)),
+            lost=judged.changes.described(),
             accepted=not problems,
             warnings=(*warnings, *problems),
         )
