@@ -61,7 +61,7 @@ def to_paraphrases(
     results = [_paraphrase(candidate, score, source, warnings) for candidate, score in chosen[:n]]
     if not results:
         results = [_input_itself(source, warnings)]
-    repeats = [_marked(results[place % len(results)]) for place in range(n - len(results))]
+    repeats = [as_repeat(results[place % len(results)]) for place in range(n - len(results))]
     return results + repeats
 
 
@@ -108,7 +108,8 @@ def _paraphrase(candidate: Candidate, score: float, source: str, warnings: tuple
     )
 
 
-def _marked(paraphrase: Paraphrase) -> Paraphrase:
+def as_repeat(paraphrase: Paraphrase) -> Paraphrase:
+    """The same paraphrase where there are no more different ones."""
     return replace(paraphrase, accepted=False, warnings=(*paraphrase.warnings, IS_REPEAT))
 
 

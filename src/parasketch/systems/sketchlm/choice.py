@@ -7,12 +7,13 @@ too few, a weighted sum decides, less a penalty for overlap with what was chosen
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parasketch.generate.choice import as_repeat
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.wording import Overlaps, likeness
 from parasketch.systems.sketchlm.candidates import Candidate
@@ -21,7 +22,6 @@ from parasketch.text.facts import Changes, compare, facts_of
 NOT_FAITHFUL = "may not mean the same as the input"
 TOO_CLOSE = "nearly the same words as the input"
 NOTHING = "the input itself: nothing different was found"
-REPEAT = "repeats an earlier paraphrase: there were no more different ones"
 
 
 class Verifies(Protocol):
@@ -124,7 +124,7 @@ class Judge:
         results = [self._paraphrase(judged[place], warnings) for place in chosen]
         if not results:
             results = [_input_itself(source, warnings)]
-        return results + [_repeat(results[place % len(results)]) for place in range(n - len(results))]
+        return results + [as_repeat(results[place % len(results)]) for place in range(n - len(results))]
 
     def _quick_features(self, source: str, candidate: Candidate, difference: float, alike: float) -> dict[str, float]:
         return {
@@ -157,10 +157,6 @@ def _input_itself(source: str, warnings: tuple[str, ...]) -> Paraphrase:
     return Paraphrase(
         text=source, sketch=Sketch(), score=0.0, difference=0.0, accepted=False, warnings=(*warnings, NOTHING)
     )
-
-
-def _repeat(paraphrase: Paraphrase) -> Paraphrase:
-    return replace(paraphrase, accepted=False, warnings=(*paraphrase.warnings, REPEAT))
 
 
 def _log_odds(probability: float) -> float:
