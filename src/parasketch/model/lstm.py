@@ -192,7 +192,7 @@ class BiLstm(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, steps: Steps, states: list[LstmState] | None = None) -> tuple[Tensor, list[LstmState]]:
-        """x (N, input_width) of B sequences -> (N, 2 width), and the last state of every layer and direction, (B, width).
+        """x (N, input_width) of B sequences -> (N, 2 width), and the last states (B, width), by layer and direction.
 
         They may begin from the last states of another such module; rows and states are in the layout's order.
         """
