@@ -48,8 +48,10 @@ class BtmpgTrainConfig(CorpusTrainConfig):
     kl_middle: float = 0.1
     kl_slope: float = 0.0125
     """The weight of the KL is (1 + tanh((share - kl_middle) / kl_slope)) / 2."""
+    sharpest: float = 10.0
+    """One over the temperature that Gumbel samples end with; they begin with 1."""
     sharp_at: float = 0.5
-    """The share of the run at which Gumbel samples are as sharp as they get: a temperature of 1/100, from 1."""
+    """The share of the run at which they are as sharp as that."""
     second_round_at: float = 0.2
     """The share of the run from which on the second round is trained too."""
     back_weight: float = 1.0
@@ -60,7 +62,7 @@ class BtmpgTrainConfig(CorpusTrainConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         shares(self, "train", "kl_middle second_round_at")
-        above_zero(self, "train", "kl_slope sharp_at")
+        above_zero(self, "train", "kl_slope sharp_at sharpest")
         at_least(0, self, "train", "back_weight")
         at_least(1, self, "train", "free_steps")
 

@@ -15,8 +15,6 @@ from parasketch.systems.dev import GREEDY
 from parasketch.systems.recurrent.pairs import SequenceExamples, SequencePairs, without_begin
 from parasketch.train.task import DevResult, Loss
 
-SHARPEST = 100.0
-
 
 def kl_weight(share: float, config: BtmpgTrainConfig) -> float:
     """Rises from 0 to 1 around the middle, as a tanh."""
@@ -25,7 +23,7 @@ def kl_weight(share: float, config: BtmpgTrainConfig) -> float:
 
 def sharpness(share: float, config: BtmpgTrainConfig) -> float:
     """One over the temperature of the samples of round 2: grows exponentially from 1."""
-    return float(min(SHARPEST, SHARPEST ** (share / config.sharp_at)))
+    return float(config.sharpest ** min(1.0, share / config.sharp_at))
 
 
 def opening_weights(openings: Tensor) -> Tensor:
