@@ -102,6 +102,10 @@ class StoredModel:
         self._check_hash(WEIGHTS)
         return weights
 
+    def weights_hash(self) -> str:
+        """The hash of the file of weights."""
+        return sha256(self.path / WEIGHTS)
+
     def build(self, make: Callable[[], N], *, newer: tuple[str, ...] = ()) -> N:
         """The network that `make` makes, with its weights; it is not made unless they fit it.
 

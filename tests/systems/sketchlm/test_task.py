@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 from lightning_fabric import Fabric
-from tiny_language_model import PAIRS, SHAPE, write_pairs
+from tiny_language_model import PAIRS, SHAPE, tiny_network, write_pairs
 
 from parasketch.data.records import EvalItem
 from parasketch.errors import DataError, ModelError, UsageError
 from parasketch.model.storage import open_model
 from parasketch.systems.kinds import load_model
 from parasketch.systems.sketchlm.config import SketchLMConfig, SketchLMShape, SketchLMTrainConfig
-from parasketch.systems.sketchlm.examples import Pair, PairExamples, read_pairs
-from parasketch.systems.sketchlm.network import SketchIds, SketchLM
+from parasketch.systems.sketchlm.examples import Pair, PairExamples, by_source, read_pairs
+from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchIds, SketchLM, Target
 from parasketch.systems.sketchlm.task import SketchLMTask
 from parasketch.train.loop import train
 from parasketch.train.task import Sources
@@ -105,13 +105,39 @@ def test_data_has_to_be_named_and_whole(tmp_path: Path) -> None:
         read_pairs(tmp_path / "empty.jsonl")
 
 
+def test_targets_that_share_a_row_are_learnt_as_if_each_were_alone() -> None:
+    network = tiny_network()
+    source, other = [5, 6, 7, 8], [9, 5]
+    targets = [
+        Target([10, 11, 12], (0, 1, 2), 3),
+        Target([13, 14], (3, 3, 0), 1),
+        Target([15, 16, 17, 18], (2, 0, 1), 0),
+    ]
+    last = Target([20, 21], (1, 1, 1), 2)
+
+    def losses(*examples: Example) -> Losses:
+        result: Losses = network(Rows.from_examples(list(examples), network.ids))
+        return result
+
+    together = losses(Example(source, targets), Example(other, [last]))
+    apart = losses(*[Example(source, [target]) for target in targets], Example(other, [last]))
+    torch.testing.assert_close(together.target, apart.target)
+    torch.testing.assert_close(together.codes, apart.codes)
+
+
+def test_targets_are_grouped_by_source_in_order() -> None:
+    pairs = [Pair("a", "1"), Pair("b", "2"), Pair("a", "3"), Pair("a", "4")]
+    assert by_source(pairs, 2) == {("a", 0): ["1", "3"], ("b", 0): ["2"], ("a", 1): ["4"]}
+
+
 def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> None:
     ids = SketchIds(60, 3, 4)
     lengths = [3 + place % 17 for place in range(400)]
     sources = [[5] * length for length in lengths]
 
     def examples() -> PairExamples:
-        return PairExamples(sources, sources, [(1, 2, 3)] * 400, ids=ids, seed=3, batch_size=10, depth_dropout=0.3)
+        targets = [[source] for source in sources]
+        return PairExamples(sources, targets, [[(1, 2, 3)]] * 400, ids=ids, seed=3, batch_size=10, depth_dropout=0.3)
 
     first, second = examples(), examples()
     order = first.order(1)
