@@ -11,11 +11,14 @@ from tiny_language_model import PAIRS, SHAPE, tiny_network, write_pairs
 
 from parasketch.data.records import EvalItem
 from parasketch.errors import DataError, ModelError, UsageError
+from parasketch.model.int8 import is_supported
 from parasketch.model.storage import open_model
 from parasketch.systems.kinds import load_model
 from parasketch.systems.sketchlm.config import SketchLMConfig, SketchLMShape, SketchLMTrainConfig
+from parasketch.systems.sketchlm.decoding import Decoding
 from parasketch.systems.sketchlm.examples import Pair, PairExamples, by_source, read_pairs
 from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchIds, SketchLM, Target
+from parasketch.systems.sketchlm.ready import ready_network
 from parasketch.systems.sketchlm.task import SketchLMTask
 from parasketch.train.loop import train
 from parasketch.train.task import Sources
@@ -153,3 +156,21 @@ def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> No
     assert torch.equal(one.ids, other.ids)
     depths = {int((row[row >= 60] % 1 == 0).sum()) for row in one.ids}
     assert depths == {4}  # <sketch> and three codes, "none" among them
+
+
+@pytest.mark.skipif(not is_supported(), reason="this CPU does not multiply bytes")
+def test_a_model_is_merged_once_and_then_read_from_the_cache(tiny_base: Path, tmp_path: Path) -> None:
+    run(make_task(), tmp_path / "run").save(tmp_path / "model", {})
+    stored = open_model(tmp_path / "model")
+    torch.manual_seed(3)
+    first, _ = ready_network(stored)
+    [kept] = tiny_base.glob("merged-*/merged.safetensors")
+    written = kept.stat().st_mtime_ns
+    again, tokenizer = ready_network(stored)
+    assert kept.stat().st_mtime_ns == written
+    assert torch.equal(torch.rand(3), torch.rand(3, generator=torch.Generator().manual_seed(3)))  # nothing was drawn
+    source = tokenizer.encode_batch(["Anna bought a letter."])
+    states = [Decoding(network).read(source, room=4)[1] for network in (first, again)]
+    assert torch.equal(*states)
+    kept.write_bytes(b"damaged")
+    assert torch.equal(Decoding(ready_network(stored)[0]).read(source, room=4)[1], states[0])

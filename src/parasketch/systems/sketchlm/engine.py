@@ -1,6 +1,7 @@
 """The language-model kind at work: texts to candidates in many sketches, to the n that are chosen."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -144,5 +145,7 @@ def load_engine(directory: Path, device: torch.device, semantic: SentenceModel |
         settings = from_dict(EverydaySettings, stored.sections.get("generate", {}), "generate.")
     except ConfigError as error:
         raise ModelError(f"{directory}: {error}") from error
-    network, tokenizer = ready_network(stored)
-    return SketchLMEngine(network, tokenizer, Verifier.from_pretrained(), settings, directory)
+    with ThreadPoolExecutor(1) as other:  # reading and packing weights is not Python's work: both go on at once
+        verifier = other.submit(Verifier.from_pretrained)
+        network, tokenizer = ready_network(stored)
+        return SketchLMEngine(network, tokenizer, verifier.result(), settings, directory)

@@ -13,7 +13,7 @@ from torch import Tensor
 from parasketch.files import write_directory
 from parasketch.model.int8 import is_supported
 from parasketch.model.int8_language_model import Int8LanguageModel, quantised
-from parasketch.model.storage import StoredModel
+from parasketch.model.storage import StoredModel, shapes_only
 from parasketch.systems.sketchlm.base import BaseTokenizer, base_directory, base_embedding, base_tokenizer, origin
 from parasketch.systems.sketchlm.config import SketchLMShape
 from parasketch.systems.sketchlm.network import START, SketchLM
@@ -29,9 +29,11 @@ def ready_network(stored: StoredModel) -> tuple[SketchLM, BaseTokenizer]:
         return network, tokenizer
     shape = stored.read_config(SketchLMShape)
     model = Int8LanguageModel(shape.base, _tensors(stored), base_embedding())
-    network = SketchLM(shape, model)
-    weights = {name: value for name, value in stored.read_weights().items() if not name.startswith("language_model.")}
-    network.load_state_dict(weights)
+    with shapes_only():
+        network = SketchLM(shape, model)
+    weights = stored.read_weights().items()
+    own = {name: value.float() for name, value in weights if not name.startswith("language_model.")}
+    network.load_state_dict(own, assign=True)
     return network.eval(), base_tokenizer()
 
 
