@@ -25,7 +25,7 @@ C = TypeVar("C")
 MOST_LAYERS, MOST_WIDTH, MOST_TOKENS, MOST_RATE = 64, 65_536, 4_000_000, 100
 """Far more than anybody trains: a setting beyond is a mistake, or a file that means harm."""
 
-DRAWING = ("max_pairs", "template_dropout")
+DRAWING = ("max_pairs", "template_dropout", "exemplar")
 """The settings of the data that say how examples are drawn from a prepared corpus, not how it is prepared."""
 
 
@@ -49,6 +49,8 @@ class DataConfig:
     """At most so many (source, target) pairs of one cluster an epoch."""
     template_dropout: float = 0.3
     """Share of exemplars whose template is that of a random member of the cluster instead of the target's."""
+    exemplar: Literal["template", "target"] = "template"
+    """Where the form is learnt from: a sentence of the target's template, or, to see what that is worth, the target."""
 
     def __post_init__(self) -> None:
         require(self.vocab_size >= 300, "data.vocab_size", "at least 300 (256 bytes and the special tokens)")
@@ -185,8 +187,9 @@ def preset_names(system: str) -> list[str]:
 
 def load_file(kind: type[C], path: Path) -> C:
     """A YAML file that is no preset of a system, as the dataclass that describes it."""
+    values = _read_mapping(path)
     try:
-        return from_dict(kind, _read_mapping(path))
+        return from_dict(kind, values)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
 
