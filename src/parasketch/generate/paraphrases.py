@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, SupportsIndex
 
 from parasketch.errors import UsageError
@@ -36,6 +37,30 @@ class Sketch(tuple[int, ...]):
         return f"Sketch({', '.join(map(str, self))})"
 
 
+@dataclass(frozen=True)
+class WordOrder:
+    """In which order a model was asked to say the words of the input; it may say other words in their places."""
+
+    words: tuple[str, ...]
+    """The words of the input."""
+    ranks: tuple[int, ...]
+    """When each of them is to be said, from 1."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"words": list(self.words), "ranks": list(self.ranks)}
+
+    @classmethod
+    def join(cls, orders: Sequence[WordOrder]) -> WordOrder:
+        """The order of several sentences, one after the other."""
+        starts = itertools.accumulate((len(order.words) for order in orders), initial=0)
+        ranks = [start + rank for start, order in zip(starts, orders, strict=False) for rank in order.ranks]
+        return cls(tuple(word for order in orders for word in order.words), tuple(ranks))
+
+    def __str__(self) -> str:
+        return " ".join(word for _, word in sorted(zip(self.ranks, self.words, strict=True)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Paraphrase:
     """One paraphrase of an input."""
@@ -57,9 +82,15 @@ class Paraphrase:
     warnings: tuple[str, ...] = ()
     """What is odd about the input or about this result."""
 
+    order: WordOrder | None = None
+    """The order of words it was to follow, from a model that decides on one."""
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {**asdict(self), "sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        """Plain values, ready for JSON; `order` where there is one."""
+        values = asdict(replace(self, order=None))
+        values |= {"sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        del values["order"]
+        return values if self.order is None else values | {"order": self.order.to_dict()}
 
     def __str__(self) -> str:
         return self.text

@@ -29,6 +29,7 @@ from parasketch.generate.requests import Options, PreparedText, Request, prepare
 from parasketch.generate.settings import GenerateConfig, stored_settings
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
 from parasketch.model.inputs import Sentences
+from parasketch.model.outputs import DecodingState
 from parasketch.model.storage import save_model
 from parasketch.systems.kinds import load_model
 from parasketch.systems.pooled.network import Latent, PooledNetwork
@@ -91,6 +92,15 @@ class PooledEngine:
         del requests, options
         return [[Variant(vector)] for vector in latent.vector]
 
+    def all_variants(self, requests: Sequence[Request], options: Options) -> list[list[Variant]]:
+        """What to decode for each text, from the texts themselves."""
+        latent = self.network.encode(self.sentences([request.text for request in requests]))
+        return self.variants(latent, requests, options)
+
+    def start(self, variants: Sequence[Variant]) -> DecodingState:
+        """Begin decoding each variant."""
+        return self.network.start(torch.stack([variant.vector for variant in variants]))
+
     def prepare(self, texts: Sequence[str]) -> list[PreparedText]:
         """Make texts, each with some content, ready."""
         return prepare_texts(texts, self.tokenizer, max_length=self.network.config.max_length)
@@ -108,8 +118,7 @@ class PooledEngine:
         """n paraphrases of each text."""
         self.network.eval()
         with torch.inference_mode():
-            latent = self.network.encode(self.sentences([request.text for request in requests]))
-            found = self._decode(self.variants(latent, requests, options), requests, options)
+            found = self._decode(self.all_variants(requests, options), requests, options)
         results = [self._candidates(request, each, options) for request, each in zip(requests, found, strict=True)]
         judge_trust(
             [
@@ -168,8 +177,7 @@ class PooledEngine:
             hashes = np.array([text_hash(requests[place].text.text) for place, _, _ in groups], dtype=np.uint64)
             keys = random_bits(options.seed, hashes, np.array([rank for _, rank, _ in groups]))
             sampling = Sampling(options.temperature, keys)
-        vectors = torch.stack([variant.vector for _, _, variant in groups])
-        decoding = TransformerDecoding(self.network, self.network.start(vectors))
+        decoding = TransformerDecoding(self.network, self.start([variant for _, _, variant in groups]))
         return self._search(decoding, limits, width=width, sampling=sampling)
 
     def _candidates(self, request: Request, found: list[_Found], options: Options) -> list[tuple[Candidate, float]]:
