@@ -102,7 +102,11 @@ def align_nodes(
     if ours and theirs:
         scores = node_similarities(words, ours, theirs, weights)
         best, best_back = scores.argmax(axis=1), scores.argmax(axis=0)
-        found = [(node, theirs[best[row]]) for row, node in enumerate(ours) if best_back[best[row]] == row]
+        found = [
+            (node, theirs[best[row]])
+            for row, node in enumerate(ours)
+            if best_back[best[row]] == row and scores[row, best[row]] > 0  # what is like nothing is no match
+        ]
     return [*found, (first.whole, second.whole)]
 
 
