@@ -113,6 +113,8 @@ class TrainConfig:
     """Length of the run in optimiser steps, unless `minutes` is given."""
     minutes: float | None = None
     """Length of the run in minutes of training; it replaces `steps`."""
+    clock: Literal["wall", "cpu"] = "wall"
+    """What a minute is: `wall`, as we wait for it; `cpu`, of one core's work, whatever else runs on the machine."""
     batch_size: int = 192
     """Examples a step on each process."""
     accumulate: int = 1
@@ -181,6 +183,14 @@ def preset_names(system: str) -> list[str]:
     return sorted(path.stem for path in (PRESETS / system).glob("*.yaml"))
 
 
+def load_file(kind: type[C], path: Path) -> C:
+    """A YAML file that is no preset of a system, as the dataclass that describes it."""
+    try:
+        return from_dict(kind, _read_mapping(path))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
 def from_dict(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
     """Build a config dataclass from plain values; unknown keys and wrong types are errors."""
     hints = typing.get_type_hints(kind)
@@ -218,12 +228,7 @@ def _read_yaml(path: Path, system: str, children: tuple[Path, ...] = ()) -> dict
     """The sections of a file on top of those of the file it extends."""
     if path in children:
         raise ConfigError(f"{path}: extends itself")
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected a mapping of sections, such as model and train")
+    values = _read_mapping(path)
     parent = values.pop("extends", None)
     if parent is None:
         return values
@@ -232,6 +237,16 @@ def _read_yaml(path: Path, system: str, children: tuple[Path, ...] = ()) -> dict
         above = merged.get(section)
         merged[section] = {**above, **part} if isinstance(above, dict) and isinstance(part, dict) else part
     return merged
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: expected a mapping of sections, such as model and train")
+    return values
 
 
 def _convert(value: Any, hint: Any, where: str) -> Any:
@@ -251,6 +266,12 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
     elif origin is tuple:
         if isinstance(value, list | tuple) and len(value) == len(options):
             return tuple(_convert(part, option, where) for part, option in zip(value, options, strict=True))
+    elif origin is list:
+        if isinstance(value, list):
+            return [_convert(part, options[0], f"{where}[{place}]") for place, part in enumerate(value)]
+    elif origin is dict:
+        if isinstance(value, Mapping):
+            return {str(key): _convert(part, options[1], f"{where}.{key}") for key, part in value.items()}
     elif hint is float and isinstance(value, int | float | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):  # YAML reads 1e-3 as text
             if math.isfinite(number := float(value)):

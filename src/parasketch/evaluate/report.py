@@ -17,14 +17,14 @@ from rich.text import Text
 from parasketch.errors import UsageError
 from parasketch.evaluate.compare import SHOWN, Table, format_score
 from parasketch.evaluate.metrics import ibleu
-from parasketch.evaluate.results import Results
+from parasketch.evaluate.results import Record
 
 TextFormat = Literal["markdown", "latex", "csv"]
 
 _LATEX = str.maketrans({"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "–": "--", "<": "$<$"})
 
 
-def render(format: TextFormat, tables: Sequence[Table], results: Sequence[Results]) -> str:
+def render(format: TextFormat, tables: Sequence[Table], results: Sequence[Record]) -> str:
     """The comparison as text in a format."""
     if format == "csv":
         return to_csv(results)
@@ -33,7 +33,7 @@ def render(format: TextFormat, tables: Sequence[Table], results: Sequence[Result
     return "\n".join([*(_markdown_table(table) for table in tables), _provenance(results)])
 
 
-def to_csv(results: Sequence[Results]) -> str:
+def to_csv(results: Sequence[Record]) -> str:
     """One row for each result with all its scores, unrounded, for spreadsheets and scripts."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -54,7 +54,7 @@ def to_rich(table: Table) -> RichTable:
     return rich
 
 
-def score_table(results: Results) -> RichTable:
+def score_table(results: Record) -> RichTable:
     """All scores of one system with their intervals, and what people reach where that is known."""
     title = Text(f"{results.system} on {results.data} ({results.items} items)")
     rich = RichTable(title=title, title_justify="left", min_width=title.cell_len)
@@ -74,7 +74,7 @@ def score_table(results: Results) -> RichTable:
     return rich
 
 
-def plot_alpha(results: Sequence[Results], path: Path) -> None:
+def plot_alpha(results: Sequence[Record], path: Path) -> None:
     """iBLEU over alpha from 0.5 to 1, a panel for each data set, a line for each system; PNG or SVG by the ending."""
     if path.suffix.lower() not in (".png", ".svg"):
         raise UsageError(f"a plot is written as .png or .svg, not as {path.suffix or 'a file without ending'}")
@@ -127,7 +127,7 @@ def _tex(cell: str) -> str:
     return cell.translate(_LATEX)
 
 
-def _provenance(results: Sequence[Results]) -> str:
+def _provenance(results: Sequence[Record]) -> str:
     lines = ["### How these numbers were made", ""]
     for one in results:
         time = "" if one.seconds is None else f"; generated in {one.seconds:g} s on {one.cores} cores"
