@@ -121,3 +121,9 @@ def test_paraphrases_keep_the_meaning_and_follow_the_orders_that_sow_found(learn
     assert sum(followed) >= 0.8 * len(followed)
     orders = [one.order for paraphrases in found for one in paraphrases]
     assert any(order is not None and list(order.ranks) != sorted(order.ranks) for order in orders), "SOW rewrote some"
+
+
+def test_any_text_gets_a_result(learnt: Learnt) -> None:
+    for text in ("anna sees the dogs " * 40, "?!", "Zwölf Boxkämpfer jagen Viktor.", "a"):
+        [one] = learnt.paraphraser(text)
+        assert one.text
