@@ -84,6 +84,7 @@ def _joined(text: SplitText, source: str, parts: Sequence[Paraphrase]) -> Paraph
         accepted=all(part.accepted for part in parts),
         warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
         order=WordOrder.join(orders) if len(orders) == len(parts) else None,
+        bow=tuple(word for part in parts for word in part.bow),
     )
 
 

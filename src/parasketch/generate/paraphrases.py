@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Self, SupportsIndex
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self, SupportsIndex
 
 from parasketch.errors import UsageError
 
@@ -35,6 +35,15 @@ class Sketch(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"Sketch({', '.join(map(str, self))})"
+
+
+class BagWord(NamedTuple):
+    """A word that a model expects in paraphrases of an input."""
+
+    word: str
+    """A piece of a longer word begins with a hyphen."""
+    weight: float
+    """How often it is expected."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +90,17 @@ class Paraphrase:
     added a fact or may mean something else; and for an input that no model is made for."""
     warnings: tuple[str, ...] = ()
     """What is odd about the input or about this result."""
-
+    bow: tuple[BagWord, ...] = ()
+    """The bag of words that the model (LBoW) predicted for the input, likeliest first, if it was asked for."""
     order: WordOrder | None = None
     """The order of words it was to follow, from a model that decides on one."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `order` where there is one."""
-        values = asdict(replace(self, order=None))
-        values |= {"sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        """Plain values, ready for JSON; `bow` and `order` where there is one."""
+        values = {**asdict(self), "sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        bow = [{"word": one.word, "weight": round(one.weight, 4)} for one in values.pop("bow")]
         del values["order"]
+        values |= {"bow": bow} if bow else {}
         return values if self.order is None else values | {"order": self.order.to_dict()}
 
     def __str__(self) -> str:

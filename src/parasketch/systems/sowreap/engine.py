@@ -13,7 +13,8 @@ from parasketch.generate.paraphrases import Paraphrase, Sketch, WordOrder
 from parasketch.generate.requests import Options, Request
 from parasketch.model.outputs import DecodingState
 from parasketch.model.ragged import Layout
-from parasketch.systems.pooled.engine import PooledEngine, Variant, load_as
+from parasketch.systems.plain_engine import load_as
+from parasketch.systems.pooled.engine import Variant, VariantEngine
 from parasketch.systems.sowreap.network import SowReap
 from parasketch.systems.sowreap.orders import token_ranks, word_ranks
 from parasketch.systems.sowreap.parser import Parser, load_parser
@@ -22,17 +23,18 @@ from parasketch.systems.sowreap.rewrites import Proposal
 from parasketch.systems.sowreap.sow import OrderFinder
 from parasketch.text.sentence_encoder import SentenceModel
 
+_MORE = 2  # orders than outputs, should two of them say the same
 _LESS = 1.0  # the score of the order as it is, below the worst other: it comes last
 
 
-class SowReapEngine(PooledEngine):
+class SowReapEngine(VariantEngine):
     """One variant for each order, best first; the last is the order of the input itself.
 
     Inside, the ranks of an order travel as the sketch of its candidates.
     """
 
     abilities: frozenset[Ability] = frozenset({"temperature", "orders"})
-    network: SowReap  # type: ignore[assignment]  # it has no one vector, and nothing asks for that here
+    network: SowReap
 
     @cached_property
     def parser(self) -> Parser:
@@ -46,14 +48,13 @@ class SowReapEngine(PooledEngine):
         return [[_with_order(one, reading) for one in each] for each, reading in zip(found, readings, strict=True)]
 
     def all_variants(self, requests: Sequence[Request], options: Options) -> list[list[Variant]]:
-        """The memory of REAP's decoder in every order of each text."""
-        del options
+        """The memory of REAP's decoder in the best orders of each text."""
         sentences = self.sentences([request.text for request in requests])
         states, readings = self.network.encode(sentences), self._read(requests)
         orders = OrderFinder(self.network, self.tokenizer)(readings)
         lengths = sentences.layout.lengths.tolist()
         return [
-            self._variants(each, reading, proposals)
+            self._variants(each, reading, proposals[: options.n + _MORE])
             for each, reading, proposals in zip(torch.split(states, lengths), readings, orders, strict=True)
         ]
 
@@ -91,6 +92,6 @@ def _with_order(paraphrase: Paraphrase, reading: Reading | None) -> Paraphrase:
     return replace(paraphrase, sketch=Sketch(), order=WordOrder(words, tuple(paraphrase.sketch)))
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:
+def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> SowReapEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(SowReapEngine, directory, device, semantic)
