@@ -65,15 +65,33 @@ class DataConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
-    """The shape of the Transformer that the systems share; each adds the shape of what is special to it."""
+class NetworkConfig:
+    """The shape that every network with a vocabulary of its own has."""
 
     vocab_size: int = 0
     """Filled in from the tokenizer."""
     max_length: int = 64
     """Longest sequence in tokens, begin and end included."""
     width: int = 256
-    """Width of encoder and decoder."""
+    """Width of the token embeddings, and of encoder and decoder."""
+    dropout: float = 0.0
+    token_dropout: float = 0.2
+    """Share of the decoder's input tokens that are masked in training."""
+    frozen_embeddings: bool = False
+    """Keep the token embeddings (also the output layer) as they were loaded, as the paper does with BERT's."""
+
+    def __post_init__(self) -> None:
+        at_least(1, self, "model", "width")
+        at_least(2, self, "model", "max_length")
+        at_most(MOST_WIDTH, self, "model", "width max_length")
+        at_most(MOST_TOKENS, self, "model", "vocab_size")
+        shares(self, "model", "dropout token_dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(NetworkConfig):
+    """The shape of the Transformer that the systems share; each adds the shape of what is special to it."""
+
     heads: int = 4
     ff: int = 1024
     """Inner width of the feed-forward layers."""
@@ -85,20 +103,14 @@ class TransformerConfig:
     """The reference's encoder sees only tokens to the left."""
     bias: bool = False
     """Biases in the linear layers of encoder and decoder."""
-    dropout: float = 0.0
     attention_dropout: float = 0.0
-    token_dropout: float = 0.2
-    """Share of the decoder's input tokens that are masked in training."""
-    frozen_embeddings: bool = False
-    """Keep the token embeddings (also the output layer) as they were loaded, as the paper does with BERT's."""
 
     def __post_init__(self) -> None:
-        at_least(1, self, "model", "width heads ff encoder_layers decoder_layers")
-        at_least(2, self, "model", "max_length")
+        super().__post_init__()
+        at_least(1, self, "model", "heads ff encoder_layers decoder_layers")
         at_most(MOST_LAYERS, self, "model", "encoder_layers decoder_layers")
-        at_most(MOST_WIDTH, self, "model", "width heads ff max_length")
-        at_most(MOST_TOKENS, self, "model", "vocab_size")
-        shares(self, "model", "dropout attention_dropout token_dropout")
+        at_most(MOST_WIDTH, self, "model", "heads ff")
+        shares(self, "model", "attention_dropout")
         require(self.width % 2 == 0, "model.width", "an even number")
         require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
 

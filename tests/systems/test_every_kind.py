@@ -21,7 +21,7 @@ from parasketch.systems.kinds import KINDS, load_model
 from parasketch.train.checkpoint import checkpoints
 
 TRAINED = tuple(kind for kind in KINDS if kind != "sketchlm")  # it has pairs, not a prepared corpus: tests of its own
-WITHOUT_SKETCHES = ("ae", "vae", "vqvae")
+WITHOUT_SKETCHES = ("ae", "vae", "vqvae", "lbow", "btmpg")
 
 
 @dataclass(frozen=True)

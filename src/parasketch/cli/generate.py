@@ -90,6 +90,12 @@ def paraphrase_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Only accepted paraphrases; where there are none, no output.")
     ] = False,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", help="BTmPG: paraphrase the output again, so many times in all, 1 to 10.")
+    ] = None,
+    show_bow: Annotated[
+        bool, typer.Option("--show-bow", help="LBoW: show the bag of words that it predicts, with their weights.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="TEXT: print JSON lines instead of a table.")] = False,
     device: Device = None,
 ) -> None:
@@ -124,6 +130,8 @@ def paraphrase_command(
             temperature=temperature,
             seed=seed,
             split=split,
+            rounds=rounds,
+            show_bow=show_bow,
             batch_size=batch_size,
         )
 
@@ -142,7 +150,7 @@ def paraphrase_command(
     settings = {
         "input": text, "column": column, "model": model, "weights": fingerprint(model), "semantic": semantic, "n": n,
         "like": like, "sketch": codes, "depth": depth, "plain": plain, "temperature": temperature, "seed": seed,
-        "split": split,
+        "split": split, "rounds": rounds, "show_bow": show_bow,
     }  # fmt: skip
     work = partial(
         paraphrase_file, run, text, out,
@@ -259,6 +267,7 @@ def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = F
         for paraphrase in paraphrases:
             typer.echo(json.dumps(paraphrase.to_dict()) if as_json else " ".join(paraphrase.text.split()))
         if plain and not as_json:
+            _print_bow(paraphrases)
             _print_notes(paraphrases)
         return
     table = Table("paraphrase", "sketch")
@@ -269,7 +278,14 @@ def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = F
         mark = "" if paraphrase.accepted else "[yellow]![/yellow] "
         table.add_row(mark + escape(paraphrase.text), str(paraphrase.sketch), f"{paraphrase.difference:.0%}", faithful)
     Console(highlight=False).print(table)
+    _print_bow(paraphrases)
     _print_notes(paraphrases)
+
+
+def _print_bow(paraphrases: "Sequence[Paraphrase]") -> None:
+    """The bag of words, where one was asked for; it is the input's, so all have the same."""
+    if paraphrases and paraphrases[0].bow:
+        typer.echo("bag of words: " + ", ".join(f"{one.word} {one.weight:.2f}" for one in paraphrases[0].bow))
 
 
 def _print_notes(paraphrases: "Sequence[Paraphrase]") -> None:

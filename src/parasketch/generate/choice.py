@@ -82,6 +82,7 @@ def _joined(text: SplitText, source: str, parts: Sequence[Paraphrase]) -> Paraph
         lost=tuple(fact for part in parts for fact in part.lost),
         accepted=all(part.accepted for part in parts),
         warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
+        bow=tuple(word for part in parts for word in part.bow),
     )
 
 

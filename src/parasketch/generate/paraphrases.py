@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Self, SupportsIndex
+from typing import Any, NamedTuple, Self, SupportsIndex
 
 from parasketch.errors import UsageError
 
@@ -36,6 +36,15 @@ class Sketch(tuple[int, ...]):
         return f"Sketch({', '.join(map(str, self))})"
 
 
+class BagWord(NamedTuple):
+    """A word that a model expects in paraphrases of an input."""
+
+    word: str
+    """A piece of a longer word begins with a hyphen."""
+    weight: float
+    """How often it is expected."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Paraphrase:
     """One paraphrase of an input."""
@@ -56,10 +65,14 @@ class Paraphrase:
     added a fact or may mean something else; and for an input that no model is made for."""
     warnings: tuple[str, ...] = ()
     """What is odd about the input or about this result."""
+    bow: tuple[BagWord, ...] = ()
+    """The bag of words that the model (LBoW) predicted for the input, likeliest first, if it was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        values = {**asdict(self), "sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        bow = [{"word": one.word, "weight": round(one.weight, 4)} for one in values.pop("bow")]
+        return values | ({"bow": bow} if bow else {})
 
     def __str__(self) -> str:
         return self.text

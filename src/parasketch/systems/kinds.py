@@ -63,6 +63,18 @@ KINDS: dict[str, Kind] = {
         "parasketch.systems.hrqvae.task:HrqVaeTask",
         "parasketch.generate.hrqvae",
     ),
+    "lbow": Kind(
+        "latent bag of words: LSTMs around a predicted bag of words that paraphrases may have",
+        "parasketch.systems.lbow.network:LBoW",
+        "parasketch.systems.lbow.task:LbowTask",
+        "parasketch.systems.lbow.engine",
+    ),
+    "btmpg": Kind(
+        "BTmPG: a recurrent VAE that paraphrases its own output, round by round, held back by translating back",
+        "parasketch.systems.btmpg.network:BTmPG",
+        "parasketch.systems.btmpg.task:BtmpgTask",
+        "parasketch.systems.btmpg.engine",
+    ),
     "sketchlm": Kind(
         "sketches on a pretrained language model: source, codes and target in one causal sequence",
         "parasketch.systems.sketchlm.network:SketchLM",

@@ -20,7 +20,7 @@ from parasketch.config import from_dict
 from parasketch.errors import ConfigError, ModelError
 from parasketch.files import write_directory
 from parasketch.model.cross_encoder import CrossEncoder, CrossEncoderConfig
-from parasketch.model.storage import CARD, CONFIG, FORMAT, TOKENIZER, WEIGHTS
+from parasketch.model.storage import CARD, CONFIG, FORMAT, TOKENIZER, WEIGHTS, shapes_only
 from parasketch.verify.inputs import PairTokenizer
 
 KIND = "verifier"
@@ -86,7 +86,7 @@ def load_verifier(directory: Path | str) -> LoadedVerifier:
             f"{path}: {TOKENIZER} has {tokenizer.vocab_size} entries and {CONFIG} says {config.vocab_size}: "
             "they do not belong together"
         )
-    with torch.device("meta"):  # nothing is drawn at random only to be overwritten
+    with shapes_only():
         model = CrossEncoder(config)
     try:
         weights = dequantise(load_file(path / WEIGHTS))
