@@ -18,6 +18,7 @@ from parasketch.data.prepared import Prepared
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.requests import Options, Request
 from parasketch.generate.settings import GenerateConfig
+from parasketch.systems.btmpg.engine import BtmpgEngine
 from parasketch.systems.btmpg.task import BtmpgTask
 from parasketch.systems.kinds import task_class
 from parasketch.systems.lbow.engine import LbowEngine
