@@ -149,7 +149,8 @@ def _heat(axes: "Axes", crossing: Crossing, property: str, *, first: bool, repor
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     known = next(one for one in report.information if (one.level, one.property) == (crossing.level, property))
     axes.set(
-        title=f"level {crossing.level}: {known.bits:.2f} bits of {known.entropy:.2f} (p {_p(known.p, report)})",
+        title=f"level {crossing.level}: {known.bits - known.chance:.2f} bits of {known.entropy:.2f} "
+        f"(p {_p(known.p, report)})",
         xlabel="code",
         ylabel=property if first else "",
     )

@@ -23,8 +23,9 @@ from parasketch.files import STANDARD_STREAM
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from parasketch.analyse.tables import SketchTable
     from parasketch.generate.paraphraser import Paraphraser
-    from parasketch.generate.paraphrases import Paraphrase, Sketch
+    from parasketch.generate.paraphrases import Paraphrase
 
 DEMO_TEXTS = [
     "How can I fall asleep faster at night?",
@@ -184,9 +185,13 @@ def _paraphrase_file(work: "Callable[..., None]", out: str) -> None:
 
 
 def sketches_command(
-    text: Annotated[str, typer.Argument(help="The text to paraphrase.")],
+    text: Annotated[str | None, typer.Argument(help="The text to paraphrase.")] = None,
     like: Annotated[str | None, typer.Option("--like", help="Take the sketch of this sentence, code by code.")] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many sketches to show.")] = 14,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell what each code of the model means, with typical sentences.")
+    ] = False,
+    level: Annotated[int | None, typer.Option(min=1, help="With --explain: the codes of this level alone.")] = None,
     model: ModelName = None,
     device: Device = None,
 ) -> None:
@@ -195,11 +200,20 @@ def sketches_command(
     Example: [bold]parasketch sketches "How do I become a good writer?"[/bold]
 
     Example: [bold]parasketch sketches "How do I become a writer?" --like "What are the benefits of green tea?"[/bold]
+
+    Example: [bold]parasketch sketches --explain --model questions[/bold]
     """
+    from parasketch.analyse.tables import sketch_table
+
+    if explain:
+        _explain(model or "questions", level)
+        return
+    if text is None:
+        raise UsageError("give a text to paraphrase, or --explain")
     paraphraser = _load(model, device)
     results = Console(highlight=False)
     if like is None:
-        results.print(_tree(paraphraser, text, n))
+        results.print(_tree(sketch_table(paraphraser, text, n)))
     else:
         results.print(f"{escape(text)}  [dim]in the form of[/dim]  {escape(like)}")
         results.print(_truncated(paraphraser, text, like))
@@ -297,27 +311,44 @@ def _notes(paraphrase: "Paraphrase") -> list[str]:
     return [*paraphrase.warnings, *lost]
 
 
-def _tree(paraphraser: "Paraphraser", text: str, n: int) -> Tree:
-    """The outputs of the n likeliest sketches, under the codes that they share."""
-    paraphrases = paraphraser(text, n=n, rerank=False)
-    tree = Tree(f"{escape(text)}  [dim]sketch {paraphraser.sketch(text)}[/dim]")
-    branches: dict[Sketch | tuple[int, ...], Tree] = {(): tree}
-    for paraphrase in sorted(paraphrases, key=lambda one: one.sketch):
-        path = paraphrase.sketch
+def _tree(table: "SketchTable") -> Tree:
+    """The outputs of the likeliest sketches, under the codes that they share."""
+    tree = Tree(f"{escape(table.text)}  [dim]sketch {'.'.join(map(str, table.own))}[/dim]")
+    branches: dict[tuple[int, ...], Tree] = {(): tree}
+    for said in table.said:
+        path = tuple(said.sketch)
         for level in range(1, len(path)):
             if path[:level] not in branches:
                 branches[path[:level]] = branches[path[: level - 1]].add(f"[bold]{path[level - 1]}[/bold]")
-        branches[path[:-1]].add(f"[bold]{path[-1]}[/bold]  {escape(paraphrase.text)}")
+        branches[path[:-1]].add(f"[bold]{path[-1]}[/bold]  {escape(said.text)}")
     return tree
 
 
 def _truncated(paraphraser: "Paraphraser", text: str, like: str) -> Table:
     """The outputs for no code, the first code, the first two, ... of an exemplar's sketch."""
+    from parasketch.analyse.tables import granularity_table
+
     table = Table("sketch", "paraphrase")
-    for depth in range(paraphraser.depth + 1):
-        [paraphrase] = paraphraser(text, like=like, depth=depth, rerank=False)
-        table.add_row(str(paraphrase.sketch) or "none", escape(paraphrase.text))
+    for said in granularity_table(paraphraser, text, like).said:
+        table.add_row(".".join(map(str, said.sketch)) or "none", escape(said.text))
     return table
+
+
+def _explain(model: str, level: int | None) -> None:
+    """What is known of the codes of a model."""
+    from parasketch.analyse.naming import format_p, read_names
+    from parasketch.generate.pretrained import find_model
+
+    report = read_names(find_model(model))
+    if report is None:
+        command = f"parasketch analyse codes --model {model} --data CLUSTERS --name"
+        raise UsageError(f"the codes of {model} have no names yet: {command}")
+    table = Table("level", "code", "share", "description", "p", "typical sentences", show_lines=True)
+    for code in report.codes:
+        if level in (None, code.level):
+            cells = [str(code.level), str(code.code), f"{code.share:.1%}", escape(code.name), format_p(code.least_p)]
+            table.add_row(*cells, escape("\n".join(code.sentences)))
+    Console(highlight=False).print(table)
 
 
 def _tell(bad: BadRows, report: BulkReport, out: str) -> None:

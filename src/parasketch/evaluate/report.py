@@ -44,7 +44,7 @@ def to_rich(table: Table) -> RichTable:
     """A table for the terminal, the best in bold."""
     rich = RichTable(title=Text(table.title), title_justify="left")
     for column, name in enumerate(table.header):
-        rich.add_column(Text(name), justify="left" if column == 0 else "right")
+        rich.add_column(Text(name), justify="left" if column in table.words else "right")
     for row, cells in enumerate(table.rows):
         rich.add_row(*(Text(cell, "bold" if (row, at) in table.best else "") for at, cell in enumerate(cells)))
     return rich
@@ -80,7 +80,7 @@ def markdown_table(table: Table) -> str:
         [f"**{cell}**" if (row, at) in table.best else cell for at, cell in enumerate(cells)]
         for row, cells in enumerate(table.rows)
     ]
-    rule = line(["---", *(["---:"] * (len(table.header) - 1))])
+    rule = line(["---" if column in table.words else "---:" for column in range(len(table.header))])
     return "\n".join([f"### {table.title}", "", line(table.header), rule, *map(line, marked), ""])
 
 
@@ -93,7 +93,7 @@ def _latex_table(table: Table) -> str:
         for row, cells in enumerate(table.rows)
     ]
     header = line([_tex(cell) for cell in table.header])
-    columns = "l" + "r" * (len(table.header) - 1)
+    columns = "".join("l" if column in table.words else "r" for column in range(len(table.header)))
     begin = [r"\begin{table}", rf"\caption{{{_tex(table.title)}}}", rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
     end = [r"\hline", r"\end{tabular}", r"\end{table}", ""]
     return "\n".join([*begin, header, r"\hline", *map(line, rows), *end])

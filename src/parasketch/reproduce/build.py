@@ -33,8 +33,11 @@ def build(plan: Plan, *, minutes: float | None = None, quick: bool = False) -> d
 def _runs(plan: Plan, name: str, part: Part, data: str, seed: int, judging: Judging, length: Budget) -> Iterable[Step]:
     source = plan.data[data]
     for run in part.runs:
+        if run.data is not None and data not in run.data:
+            continue
+        trains = run.is_trained and run.model is None
         trained = f"{name}/train/{slug(run.label)}/{data}/{seed}"
-        if run.is_trained:
+        if trains:
             yield Train(
                 name=trained, needs=(f"data/{data}",), source=source, data=data, spec=run, seed=seed, budget=length
             )
@@ -43,7 +46,7 @@ def _runs(plan: Plan, name: str, part: Part, data: str, seed: int, judging: Judg
         for way in run.ways:
             yield Evaluate(
                 name=f"{name}/evaluate/{slug(run.row(way))}/{data}/{seed}",
-                needs=(trained,) if run.is_trained else (),
+                needs=(trained,) if trains else (),
                 source=source,
                 spec=run,
                 way=way,

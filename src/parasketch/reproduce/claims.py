@@ -8,8 +8,6 @@ from parasketch.reproduce.paper import ABLATIONS
 from parasketch.reproduce.plan import PLAIN
 from parasketch.reproduce.summary import Summary
 
-LEVEL = 0.05
-
 
 def claims(summary: Summary) -> list[str]:
     """Sentences on a part; none where nothing was tested."""
@@ -21,6 +19,11 @@ def outcome(test: PairedTest) -> str:
     if test.interval.low > 0:
         return "first"
     return "second" if test.interval.high < 0 else "open"
+
+
+def signed(value: float) -> str:
+    """With two decimals and a sign; nothing is +0.00."""
+    return f"{round(value, 2) + 0.0:+.2f}"
 
 
 def _sketches(summary: Summary) -> Iterable[str]:
@@ -39,12 +42,12 @@ def _sketches(summary: Summary) -> Iterable[str]:
 def _systems(summary: Summary) -> Iterable[str]:
     """Is HRQ-VAE above the other systems?"""
     runs = {row.run for row in summary.rows if row.way == PLAIN and row.run != summary.against}
-    if any(test.against != summary.against for test in summary.tests):
-        return  # a part in which runs have other opponents is no comparison of systems
+    if summary.same_way:
+        return  # ablations are no comparison of systems
     for data in _data(summary):
         tests = [one for one in summary.tests if one.data == data and one.system in runs]
         better = [one.system for one in tests if outcome(one.result) == "first"]
-        others = [f"{one.system} ({one.result.difference:+.2f})" for one in tests if one.system not in better]
+        others = [f"{one.system} ({signed(one.result.difference)})" for one in tests if one.system not in better]
         if better:
             yield f"{data}: {summary.against} is above {', '.join(better)} in iBLEU."
         if others:
@@ -68,8 +71,9 @@ def _ablations(summary: Summary) -> Iterable[str]:
 
 
 def _change(value: float, test: PairedTest) -> str:
-    low, high = sorted((end if value == test.difference else -end) for end in (test.interval.low, test.interval.high))
-    return f"{value:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}, p {format_p(test)} at level {LEVEL:g}"
+    sign = 1 if value == test.difference else -1
+    low, high = sorted(sign * end for end in (test.interval.low, test.interval.high))
+    return f"{signed(value)}, 95 % interval {signed(low)} to {signed(high)}, p {format_p(test)}"
 
 
 def _data(summary: Summary) -> list[str]:

@@ -13,10 +13,17 @@ from parasketch.systems.kinds import KINDS
 PLAN = Path(__file__).with_name("plan.yaml")
 FITTED = ("copy", "tfidf")
 """Systems that need no training run."""
-PLAIN = "plain"
-WAYS = (PLAIN, "no codes", "oracle", "reranked")
-"""How a trained model is used: `reranked` as the package does it, the others as the paper does: the best sentence of
-the predicted sketch, of no sketch, or of the sketch of the first reference."""
+PLAIN, RERANKED = "plain", "reranked"
+WAYS: dict[str, int | None] = {
+    PLAIN: None,
+    "no codes": 0,
+    "oracle": None,
+    "oracle of 2 codes": 2,
+    "oracle of 1 code": 1,
+    RERANKED: None,
+}
+"""How a trained model is used, and how many codes of a sketch are kept: `reranked` as the package does it, the rest as
+the paper does: the best sentence of the predicted sketch, or (oracle) of the sketch of the first reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +48,10 @@ class Run:
     """What tables call it; the system unless told."""
     preset: str = "small"
     """A preset of the system, or a YAML file."""
+    model: str | None = None
+    """A model that is there already, by name or path, in place of a training run."""
+    data: list[str] | None = None
+    """The data sets it is for, if not for all of the part's."""
     ways: list[str] = field(default_factory=lambda: [PLAIN])
     against: str | None = None
     """The run it is tested against, if that is another than the part's."""
@@ -52,7 +63,7 @@ class Run:
 
     @property
     def is_trained(self) -> bool:
-        """Whether it needs a training run."""
+        """Whether it is a trained model."""
         return self.system not in FITTED
 
     def row(self, way: str) -> str:

@@ -15,7 +15,7 @@ from parasketch.analyse.tsne import Map
 from parasketch.evaluate import compare
 from parasketch.evaluate.compare import Table, tables
 from parasketch.evaluate.report import markdown_table, render
-from parasketch.reproduce.claims import claims
+from parasketch.reproduce.claims import claims, signed
 from parasketch.reproduce.paper import ABLATIONS, TABLE_1, TOP_3, Figures
 from parasketch.reproduce.plan import PLAIN
 from parasketch.reproduce.summary import Row, Summary
@@ -31,6 +31,7 @@ compared downwards.
 FIGURES = "figures"
 SHOWN_PROPERTIES = ("question word", "auxiliary", "length", "beginning")
 """Properties that the report draws; the numbers of the others are in the JSON."""
+_TWO = frozenset([0, 1])
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _part(summary: Summary) -> Iterable[str]:
         yield PAPER_NOTE
     seeds = sorted({row.seed for row in summary.rows})
     first = [row for row in summary.rows if row.seed == seeds[0]] if seeds else []
-    if len(seeds) > 1 or any(test.against != summary.against for test in summary.tests):
+    if len(seeds) > 1 or summary.same_way:
         yield markdown_table(_difference_table(summary))
     else:
         records = [row.record for row in first]
@@ -121,16 +122,17 @@ def _part(summary: Summary) -> Iterable[str]:
     for example in summary.examples:
         rows = [[system, text] for system, text in example.outputs.items()]
         title = f"The first item of {example.data}: {example.text}"
-        yield markdown_table(Table(title=title, header=["system", "output"], rows=rows))
+        yield markdown_table(Table(title=title, header=["system", "output"], rows=rows, words=_TWO))
     yield render("markdown", [], [row.record for row in first])
 
 
 def _about(summary: Summary) -> str:
     steps = [row.training.steps for row in summary.rows if row.training]
-    said = []
-    if steps:
+    said = [summary.about] if summary.about else []
+    if steps and not summary.about:
         budget = "a fixed number of steps" if summary.minutes is None else f"{summary.minutes:g} minutes of one core"
-        said.append(f"Every trained system had {budget} ({min(steps):,} to {max(steps):,} steps).")
+        done = f"{min(steps):,} to {max(steps):,} steps" if min(steps) < max(steps) else f"{steps[0]:,} steps"
+        said.append(f"Every trained system had {budget} ({done}).")
     if summary.missing:
         said.append(f"Not done yet: {len(summary.missing)} steps, such as {summary.missing[0]}.")
     return " ".join(said)
@@ -171,20 +173,21 @@ def _difference_table(summary: Summary) -> Table:
             rows.append([*cells, "–", "–", "–", "–", "–"])
             continue
         known = ABLATIONS.get((mine[0].run, mine[0].way), {}).get(mine[0].paper or "")
-        interval = f"{-test.result.interval.high:+.2f} to {-test.result.interval.low:+.2f}"
-        change = f"{-test.result.difference:+.2f}"
+        interval = f"{signed(-test.result.interval.high)} to {signed(-test.result.interval.low)}"
+        change = signed(-test.result.difference)
         paper = "–" if known is None else f"{known:+.2f}"
         rows.append([*cells, test.against, change, interval, compare.format_p(test.result), paper])
     title = "iBLEU, and what changes it (paired bootstrap of the means over seeds; p: the other one is not better)"
-    return Table(title=title, header=header, rows=rows)
+    return Table(title=title, header=header, rows=rows, words=frozenset([0, 1, 4]))
 
 
 def _part_drawings(summary: Summary) -> Iterable[Drawing]:
     records = [row.record for row in summary.rows if row.seed == min(one.seed for one in summary.rows)]
     if not records:
         return
-    if all(test.against == summary.against for test in summary.tests) and len({r.system for r in records}) > 1:
-        values = figures.alpha_values(records)
+    if not summary.same_way:
+        cut = {row.record.system for row in summary.rows if row.way.startswith("oracle ")}  # too many lines
+        values = figures.alpha_values([record for record in records if record.system not in cut])
         caption = "iBLEU over the weight of BLEU; the grey line is the weight of all tables"
         yield Drawing(f"{summary.part}-alpha", caption, values, lambda: figures.draw_alpha(values))
     if summary.tests:
@@ -254,7 +257,7 @@ def _codes(data: str, report: CodeReport) -> Iterable[str]:
         f"Model `{report.model}`, {report.sentences:,} sentences. Codes with a property at p < 0.001 (exact "
         f"permutation test, corrected for {report.tests:,} tests by Holm's method), level by level: "
         + ", ".join(f"{count} of {each}" for count in named)
-        + ". The table has the first level; all levels are in the card of the model and in the JSON."
+        + ". The table has the first level; all levels are in the JSON."
     )
     yield ""
     rows = [
@@ -271,7 +274,7 @@ def _codes(data: str, report: CodeReport) -> Iterable[str]:
         for best in [code.associations[0] if code.associations else None]
     ]
     header = ["code", "share %", "description", "most telling", "of its sentences (of all)", "p"]
-    yield markdown_table(Table(title="First-level codes", header=header, rows=rows))
+    yield markdown_table(Table(title="First-level codes", header=header, rows=rows, words=frozenset([2, 3])))
     levels = sorted({one.level for one in report.information})
     rows = [
         [known, f"{entropy:.2f}", *(_bits(report, known, level) for level in levels)]
@@ -293,12 +296,12 @@ def _sketches(data: str, values: dict[str, Any]) -> Iterable[str]:
         sketched = SketchTable(**table)
         title = f"One input in many sketches: {sketched.text} (its own: {_dotted(sketched.own)})"
         rows = [[_dotted(said["sketch"]), said["text"]] for said in table["said"]]
-        yield markdown_table(Table(title=title, header=["sketch", "paraphrase"], rows=rows))
+        yield markdown_table(Table(title=title, header=["sketch", "paraphrase"], rows=rows, words=_TWO))
     for table in values["granularity"]:
         granular = GranularityTable(**table)
         title = f"In the form of another, code by code: {granular.text} like: {granular.like}"
         rows = [[_dotted(said["sketch"]) or "none", said["text"]] for said in table["said"]]
-        yield markdown_table(Table(title=title, header=["codes", "paraphrase"], rows=rows))
+        yield markdown_table(Table(title=title, header=["codes", "paraphrase"], rows=rows, words=_TWO))
 
 
 def _dotted(sketch: Sequence[int]) -> str:

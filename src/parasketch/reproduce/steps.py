@@ -21,10 +21,11 @@ from typing import Any
 from parasketch.config import DataConfig, load_config, to_dict
 from parasketch.errors import UsageError
 from parasketch.files import lock, sha256, write_text
-from parasketch.reproduce.plan import Budget, DataSet, Run
+from parasketch.generate.pretrained import find_model
+from parasketch.reproduce.plan import PLAIN, RERANKED, WAYS, Budget, DataSet, Run
 
 PREPARE_SECONDS, FIT_SECONDS, SHORT_SECONDS = 90.0, 20.0, 5.0
-SECONDS_AN_ITEM = {"plain": 0.05, "no codes": 0.02, "oracle": 0.02, "reranked": 0.4}
+SECONDS_AN_ITEM, SECONDS_AN_ITEM_RERANKED = 0.04, 0.4
 """Rough costs on one core, for the progress bar alone."""
 
 
@@ -208,12 +209,13 @@ class Evaluate(Step):
     def estimate(self) -> float:
         if self.judging.resamples < 1000:  # a quick one
             return SHORT_SECONDS
-        return 3000 * SECONDS_AN_ITEM[self.way] if self.spec.is_trained else FIT_SECONDS
+        each = SECONDS_AN_ITEM_RERANKED if self.way == RERANKED else SECONDS_AN_ITEM
+        return 3000 * each if self.spec.is_trained else FIT_SECONDS
 
     @property
     def candidates(self) -> int:
         """How many outputs an item gets."""
-        return self.top if self.way in ("plain", "reranked") else 1
+        return self.top if self.way in (PLAIN, RERANKED) else 1
 
     @property
     def label(self) -> str:
@@ -239,7 +241,7 @@ class Evaluate(Step):
 
     def model(self, space: Space) -> Path:
         """The trained model."""
-        return space.run(self.needs[0]) / "best"
+        return find_model(self.spec.model) if self.spec.model else space.run(self.needs[0]) / "best"
 
     def parent(self, space: Space) -> Path:
         """Where the directory of the results is."""
@@ -270,7 +272,9 @@ class Evaluate(Step):
         )
         data = EvalData.read(space.data / self.source.test)
         run = EvaluationRun(name=self.label, system=self._system(space), candidates=self.candidates)
-        results, outputs = evaluate_run(run, data, scorer, command=f"parasketch reproduce --only {self.name}", seed=0)
+        results, outputs = evaluate_run(
+            run, data, scorer, command=f"parasketch reproduce --data DATA --only {self.name}", seed=0
+        )
         shutil.rmtree(self.results(space), ignore_errors=True)  # of another model
         results.save(self.parent(space), data.items, outputs)
 
@@ -283,9 +287,9 @@ class Evaluate(Step):
             system = new_system(self.spec.system)
             system.fit(cluster for file in self.source.train for cluster in read_clusters(space.data / file))
             return system
-        kinds: dict[str, type[Trained]] = {"oracle": PlainOracle, "reranked": Trained}
-        cut = 0 if self.way == "no codes" else None
-        return kinds.get(self.way, Plain).from_pretrained(str(self.model(space)), cut=cut)
+        kind: type[Trained] = PlainOracle if self.way.startswith("oracle") else Plain
+        kind = Trained if self.way == RERANKED else kind
+        return kind.from_pretrained(str(self.model(space)), cut=WAYS[self.way])
 
 
 def applicable(kind: type[Any], settings: Iterable[str]) -> list[str]:

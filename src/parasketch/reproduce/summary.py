@@ -59,6 +59,10 @@ class Summary:
     tests: list[Verdict]
     """Of the means over all seeds."""
     examples: list[ExampleTable] = field(default_factory=list)
+    same_way: bool = False
+    """Whether runs are tested against others in the same way, as ablations are."""
+    about: str = ""
+    """How the models came to be, where that is another story than the plan's."""
     missing: list[str] = field(default_factory=list)
     """Steps that are not done yet."""
     inputs: str = ""
@@ -124,6 +128,7 @@ def summarise(plan: Plan, name: str, steps: Sequence[Step], space: Space, path: 
         ],
         tests=_tests(part, loaded, plan.resamples),
         examples=example_table(first),
+        same_way=part.same_way,
         missing=missing,
         inputs=inputs,
     )
