@@ -90,6 +90,7 @@ TINY_SETTINGS = {
     "vqvae": "model.pool_heads=2 model.code_heads=4 model.codes=8",
     "separator": """model.pool_heads=2 model.meaning_width=8 model.codes=8 model.predictor_hidden=16
                     train.predictor_at=0.5""",
+    "sowreap": "model.sow_layers=1",
     "hrqvae": """model.meaning_width=16 model.form_width=8 model.codes=4 model.predictor_width=16
                  model.predictor_hidden=16 model.copy_width=8""",
     "lbow": "model.slots=4",

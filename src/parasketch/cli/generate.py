@@ -97,6 +97,9 @@ def paraphrase_command(
         bool, typer.Option("--show-bow", help="LBoW: show the bag of words that it predicts, with their weights.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="TEXT: print JSON lines instead of a table.")] = False,
+    show_orders: Annotated[
+        bool, typer.Option("--show-orders", help="TEXT, sowreap: show the order of words that each one follows.")
+    ] = False,
     device: Device = None,
 ) -> None:
     """Paraphrase a text, or every row of a file.
@@ -118,6 +121,8 @@ def paraphrase_command(
         raise UsageError("--column, --out and --resume are for files, and this is a text (is the file's name right?)")
     codes = None if sketch is None else Sketch.parse(sketch)
     paraphraser = _load(model, device, semantic)
+    if show_orders:
+        paraphraser.require("orders", "--show-orders")
 
     def run(texts: list[str], /) -> "list[list[Paraphrase]]":
         return paraphraser(
@@ -143,7 +148,10 @@ def paraphrase_command(
         if strict and not accepted:
             raise DataError(NOT_ACCEPTED)
         with _until_the_reader_leaves():
-            _print_paraphrases(accepted if strict else found, as_json=as_json, plain=not sys.stdout.isatty())
+            plain_text = not sys.stdout.isatty()
+            _print_paraphrases(
+                accepted if strict else found, as_json=as_json, plain=plain_text, show_orders=show_orders
+            )
         return
     from parasketch.generate.pretrained import fingerprint
 
@@ -261,22 +269,27 @@ def _until_the_reader_leaves() -> "Iterator[None]":
         raise typer.Exit from None
 
 
-def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = False, plain: bool = False) -> None:
-    """As a table; as JSON lines; or, for other programs, just the texts, one a line."""
+def _print_paraphrases(
+    paraphrases: "Sequence[Paraphrase]", *, as_json: bool = False, plain: bool = False, show_orders: bool = False
+) -> None:
+    """As a table; as JSON lines; or, for other programs, just the texts, one a line (a tab before what is shown)."""
     if as_json or plain:
         for paraphrase in paraphrases:
-            typer.echo(json.dumps(paraphrase.to_dict()) if as_json else " ".join(paraphrase.text.split()))
+            shown = [paraphrase.text, str(paraphrase.order or "")] if show_orders else [paraphrase.text]
+            texts = "\t".join(" ".join(part.split()) for part in shown)
+            typer.echo(json.dumps(paraphrase.to_dict()) if as_json else texts)
         if plain and not as_json:
             _print_bow(paraphrases)
             _print_notes(paraphrases)
         return
-    table = Table("paraphrase", "sketch")
+    table = Table("paraphrase", "order" if show_orders else "sketch")
     table.add_column("different", justify="right")
     table.add_column("faithful", justify="right")
     for paraphrase in paraphrases:
         faithful = "" if paraphrase.faithfulness is None else f"{paraphrase.faithfulness:.0%}"
         mark = "" if paraphrase.accepted else "[yellow]![/yellow] "
-        table.add_row(mark + escape(paraphrase.text), str(paraphrase.sketch), f"{paraphrase.difference:.0%}", faithful)
+        form = escape(str(paraphrase.order or "")) if show_orders else str(paraphrase.sketch)
+        table.add_row(mark + escape(paraphrase.text), form, f"{paraphrase.difference:.0%}", faithful)
     Console(highlight=False).print(table)
     _print_bow(paraphrases)
     _print_notes(paraphrases)

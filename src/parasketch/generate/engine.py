@@ -17,10 +17,11 @@ from parasketch.generate.candidates import Judged
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request
 
-Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "rounds", "bow"]
+Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "rounds", "bow", "orders"]
 """What not all engines can do. `sketch`: texts have sketches, and one may be given; `like`: follow an exemplar;
 `depth`: truncate sketches; `temperature`: sample; `candidates`: show all candidates with their features;
-`rounds`: paraphrase outputs again; `bow`: show a predicted bag of words."""
+`rounds`: paraphrase outputs again; `bow`: show a predicted bag of words; `orders`: say in which order of the input's
+words it was asked to speak."""
 
 SKETCHING: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "candidates"})
 """All that a model with sketches can do."""
@@ -93,4 +94,5 @@ _REASONS: dict[Ability, str] = {
     "candidates": "the kind {} does not judge candidates by features",
     "rounds": "the kind {} does not paraphrase in rounds",
     "bow": "the kind {} predicts no bag of words",
+    "orders": "the kind {} does not decide on an order of the input's words",
 }

@@ -14,7 +14,7 @@ from parasketch.console import track
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
 from parasketch.generate.choice import join_paraphrases
-from parasketch.generate.engine import require
+from parasketch.generate.engine import Ability, require
 from parasketch.generate.hrqvae import HrqvaeEngine
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.pretrained import find_device, find_model
@@ -79,6 +79,10 @@ class Paraphraser:
     def depth(self) -> int:
         """D, the number of codes of a whole sketch; 0 for a model without sketches."""
         return self._engines.first().depth
+
+    def require(self, ability: Ability, what: str) -> None:
+        """Refuse `what` was asked for if the model cannot do it."""
+        require(self._engines.first(), ability, what)
 
     @property
     def device(self) -> str:

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from parasketch.config import NetworkConfig
 from parasketch.errors import ModelError
 from parasketch.model.inputs import Sentences
+from parasketch.model.outputs import DecodingState
 from parasketch.model.storage import CONFIG, TOKENIZER, StoredModel
-from parasketch.model.transformer import Encoder, LayerConfig, TokenEmbedding
+from parasketch.model.transformer import Decoder, Encoder, LayerConfig, TokenEmbedding
 from parasketch.text.tokenizer import Tokenizer
 
 
@@ -87,3 +88,25 @@ class SharedTransformer(Network):
         tokens = self.drop_tokens(inputs.tokens)
         vectors: Tensor = self.embedding(tokens, inputs.layout.positions.to(tokens.device))
         return vectors
+
+
+class EncoderDecoder(SharedTransformer):
+    """With a decoder over a memory, whatever that is made of, and nothing else: no form, no copying."""
+
+    copying: None = None
+
+    def __init__(self, config: Any, *, mask_id: int) -> None:
+        super().__init__(config, mask_id=mask_id)
+        self.decoder = Decoder(self.layer, layers=config.decoder_layers, meaning_width=config.width, form_width=None)
+
+    def start_decoding(self, memory: Tensor, mask: Tensor, sources: Tensor) -> DecodingState:
+        """Begin decoding G groups, group g over the memory sources[g] of (B, S, width), with its mask (B, S)."""
+        cache = self.decoder.start(memory, mask, sources)
+        nothing = torch.empty(len(sources), 0, dtype=torch.int64, device=memory.device)
+        return DecodingState(cache=cache, pointer_keys=None, source_tokens=nothing)
+
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """Log-probabilities of the next token given the last ones: (G, W) -> (G, W, vocab_size)."""
+        positions = torch.full_like(tokens, state.cache.length)
+        hidden = self.decoder.step(self.embedding(tokens, positions), state.cache)
+        return torch.log_softmax(hidden @ self.embedding.weight.T, dim=-1)

@@ -57,6 +57,12 @@ KINDS: dict[str, Kind] = {
         "parasketch.systems.separator.task:SeparatorTask",
         "parasketch.systems.separator.engine",
     ),
+    "sowreap": Kind(
+        "SOW/REAP: learnt reorderings of phrases (SOW) become word orders that a decoder follows (REAP)",
+        "parasketch.systems.sowreap.network:SowReap",
+        "parasketch.systems.sowreap.task:SowReapTask",
+        "parasketch.systems.sowreap.engine",
+    ),
     "hrqvae": Kind(
         "HRQ-VAE: the meaning of each token, and a form that is quantised to a path of codes, coarse to fine",
         "parasketch.systems.hrqvae.network:HRQVAE",

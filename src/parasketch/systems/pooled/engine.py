@@ -1,6 +1,7 @@
 """Paraphrases by a network with one vector a sentence: encode, perhaps vary the vector, beam search."""
 
 import math
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from torch import Tensor
 from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.requests import Options, Request
+from parasketch.model.outputs import DecodingState
 from parasketch.systems.plain_engine import Found, PlainEngine, load_as
 from parasketch.systems.pooled.network import Latent, PooledNetwork
 from parasketch.text.sentence_encoder import SentenceModel
@@ -19,16 +21,49 @@ from parasketch.text.sentence_encoder import SentenceModel
 
 @dataclass(frozen=True)
 class Variant:
-    """A vector to decode for one text."""
+    """Something to decode for one text."""
 
     vector: Tensor
-    """(width,)"""
+    """(width,), or as many of them as the decoder's memory has, (S, width)"""
     sketch: Sketch = field(default_factory=Sketch)
     log_prob: float = 0.0
     """Of the sketch."""
 
 
-class PooledEngine(PlainEngine):
+class VariantEngine(PlainEngine):
+    """A network that says several variants of an input."""
+
+    @abstractmethod
+    def all_variants(self, requests: Sequence[Request], options: Options) -> list[list[Variant]]:
+        """What to decode for each text, best first; each text's depend on nothing but itself."""
+
+    @abstractmethod
+    def start(self, variants: Sequence[Variant]) -> DecodingState:
+        """Begin decoding each variant."""
+
+    def find(self, requests: Sequence[Request], options: Options) -> list[list[Found]]:
+        """The sentences of each text, the best of each of its variants first."""
+        variants = self.all_variants(requests, options)
+        by_width: dict[int, list[int]] = defaultdict(list)
+        for place, each in enumerate(variants):
+            by_width[self._width(options, len(each))].append(place)
+        found: list[list[tuple[int, Found]]] = [[] for _ in requests]
+        for width, places in by_width.items():
+            groups = [(place, number, variant) for place in places for number, variant in enumerate(variants[place])]
+            decoding = TransformerDecoding(self.network, self.start([variant for _, _, variant in groups]))
+            named = [(requests[place], number) for place, number, _ in groups]
+            hypotheses = self.search(decoding, named, options, width=width)
+            for (place, _, variant), best in zip(groups, hypotheses, strict=True):
+                found[place] += [(rank, Found(one, variant.sketch, variant.log_prob)) for rank, one in enumerate(best)]
+        return [[one for _, one in sorted(each, key=lambda pair: pair[0])] for each in found]
+
+    def _width(self, options: Options, variants: int) -> int:
+        """Rows of a beam: where variants are few, one more than each has to give, should one be a copy or a repeat."""
+        wanted = math.ceil(options.n / max(1, variants))
+        return max(self.config.beam, wanted + 1 if options.n > 1 else 1)
+
+
+class PooledEngine(VariantEngine):
     """A network with one vector a sentence."""
 
     network: PooledNetwork
@@ -38,28 +73,12 @@ class PooledEngine(PlainEngine):
         del requests, options
         return [[Variant(vector)] for vector in latent.vector]
 
-    def find(self, requests: Sequence[Request], options: Options) -> list[list[Found]]:
-        """The sentences of each text, the best of each of its vectors first."""
+    def all_variants(self, requests: Sequence[Request], options: Options) -> list[list[Variant]]:
         latent = self.network.encode(self.sentences([request.text for request in requests]))
-        variants = self.variants(latent, requests, options)
-        by_width: dict[int, list[int]] = defaultdict(list)
-        for place, each in enumerate(variants):
-            by_width[self._width(options, len(each))].append(place)
-        found: list[list[tuple[int, Found]]] = [[] for _ in requests]
-        for width, places in by_width.items():
-            groups = [(place, number, variant) for place in places for number, variant in enumerate(variants[place])]
-            vectors = torch.stack([variant.vector for _, _, variant in groups])
-            decoding = TransformerDecoding(self.network, self.network.start(vectors))
-            named = [(requests[place], number) for place, number, _ in groups]
-            hypotheses = self.search(decoding, named, options, width=width)
-            for (place, _, variant), best in zip(groups, hypotheses, strict=True):
-                found[place] += [(rank, Found(one, variant.sketch, variant.log_prob)) for rank, one in enumerate(best)]
-        return [[one for _, one in sorted(each, key=lambda pair: pair[0])] for each in found]
+        return self.variants(latent, requests, options)
 
-    def _width(self, options: Options, variants: int) -> int:
-        """Rows of a beam: where vectors are few, one more than each has to give, should one be a copy or a repeat."""
-        wanted = math.ceil(options.n / max(1, variants))
-        return max(self.config.beam, wanted + 1 if options.n > 1 else 1)
+    def start(self, variants: Sequence[Variant]) -> DecodingState:
+        return self.network.start(torch.stack([variant.vector for variant in variants]))
 
 
 def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:
