@@ -28,30 +28,30 @@ def signed(value: float) -> str:
 
 def _sketches(summary: Summary) -> Iterable[str]:
     """Are predicted sketches better than none?"""
-    for data in _data(summary):
-        test = summary.verdict(data, summary.against, f"{summary.against}, no codes")
-        if test is not None:
-            said = {
-                "first": "predicted sketches are better than none",
-                "second": "predicted sketches are worse than none",
-                "open": "predicted sketches are no better than none",
-            }[outcome(test)]
-            yield f"{data}: {said} (iBLEU {_change(test.difference, test)})."
+    said = {
+        "first": "predicted sketches are better than none",
+        "second": "predicted sketches are worse than none",
+        "open": "predicted sketches are no better than none",
+    }
+    for test in summary.tests:
+        if test.system == f"{test.against}, no codes":
+            change = _change(test.result.difference, test.result)
+            yield f"{test.data}, {test.against}: {said[outcome(test.result)]} (iBLEU {change})."
 
 
 def _systems(summary: Summary) -> Iterable[str]:
     """Is HRQ-VAE above the other systems?"""
-    runs = {row.run for row in summary.rows if row.way == PLAIN and row.run != summary.against}
     if summary.same_way:
         return  # ablations are no comparison of systems
-    for data in _data(summary):
-        tests = [one for one in summary.tests if one.data == data and one.system in runs]
+    systems = {row.record.system for row in summary.rows if row.way == PLAIN}
+    for data, against in dict.fromkeys((test.data, test.against) for test in summary.tests):
+        tests = [one for one in summary.tests if (one.data, one.against) == (data, against) and one.system in systems]
         better = [one.system for one in tests if outcome(one.result) == "first"]
         others = [f"{one.system} ({signed(one.result.difference)})" for one in tests if one.system not in better]
         if better:
-            yield f"{data}: {summary.against} is above {', '.join(better)} in iBLEU."
+            yield f"{data}: {against} is above {', '.join(better)} in iBLEU."
         if others:
-            yield f"{data}: {summary.against} is not above {', '.join(others)}."
+            yield f"{data}: {against} is not above {', '.join(others)}."
 
 
 def _ablations(summary: Summary) -> Iterable[str]:
@@ -74,7 +74,3 @@ def _change(value: float, test: PairedTest) -> str:
     sign = 1 if value == test.difference else -1
     low, high = sorted(sign * end for end in (test.interval.low, test.interval.high))
     return f"{signed(value)}, 95 % interval {signed(low)} to {signed(high)}, p {format_p(test)}"
-
-
-def _data(summary: Summary) -> list[str]:
-    return list(dict.fromkeys(row.record.data for row in summary.rows))
