@@ -15,7 +15,7 @@ from parasketch.data.prepared import Ints, offsets, slices
 from parasketch.text.tokenizer import Tokenizer
 
 SPANS_PER_TAG = 5000
-_BLOCK_SENTENCES = 200_000  # so much is looked at together; only different spans are kept
+_BLOCK_SENTENCES = 50_000  # so much is looked at together; only different spans are kept
 _CLINGING = ("n't", "n’t")
 
 
