@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from grammar import use_grammar_parser
 from safetensors.torch import save_file
 from tiny import TinyTask, tiny_task
 
@@ -41,6 +42,7 @@ def run_tiny(corpus: str, out: str, processes: int = 1, kinds: Sequence[str] = (
     set_quiet(True)
     torch.set_num_threads(1)
     hrqvae_task.REVIVE_EVERY = 5
+    use_grammar_parser()
     fabric = make_fabric(accelerator="cpu", devices=str(processes), precision="32-true")
     tasks: dict[Path, CorpusTask[Any]] = {run / kind: tiny_task(kind, prepared, "train.accumulate=2") for kind in kinds}
     for directory, task in (tasks or {run: TinyTask(prepared, SETTINGS, evaluate=evaluate)}).items():

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parasketch.bulk.answers import ParaphraseTexts
 from parasketch.errors import ModelError
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 
@@ -31,6 +30,8 @@ class Job:
     temperature: float | None = None
     seed: int = 0
     split: bool = False
+    rounds: int | None = None
+    show_bow: bool = False
 
     @property
     def weights(self) -> str:
@@ -57,15 +58,15 @@ class Job:
                 "of parasketch and of the model everywhere"
             )
 
-    def load(self, *, device: str | None, batch_size: int) -> ParaphraseTexts:
+    def load(self, *, device: str | None, batch_size: int) -> "Loaded":
         """Load the model; what comes back paraphrases texts as this job says."""
         from parasketch.generate.paraphraser import Paraphraser
 
-        return _Loaded(self, Paraphraser.from_pretrained(self.model, device=device, semantic=self.semantic), batch_size)
+        return Loaded(self, Paraphraser.from_pretrained(self.model, device=device, semantic=self.semantic), batch_size)
 
 
 @dataclass(frozen=True)
-class _Loaded:
+class Loaded:
     """A job with its model in memory."""
 
     job: Job
@@ -84,5 +85,7 @@ class _Loaded:
             temperature=job.temperature,
             seed=job.seed,
             split=job.split,
+            rounds=job.rounds,
+            show_bow=job.show_bow,
             batch_size=self.batch_size,
         )

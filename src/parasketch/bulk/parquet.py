@@ -63,6 +63,8 @@ def result_fields() -> "list[pyarrow.Field[Any]]":
             pa.field("lost", texts),
             pa.field("accepted", pa.bool_()),
             pa.field("warnings", texts),
+            pa.field("bow", pa.list_(pa.struct([("word", pa.string()), ("weight", pa.float64())]))),
+            pa.field("order", pa.struct([("words", texts), ("ranks", pa.list_(pa.int32()))])),
         ]
     )
     return [pa.field(RESULTS, pa.list_(paraphrase)), pa.field(PROBLEM, pa.string())]

@@ -52,6 +52,8 @@ class Table:
     header: list[str]
     rows: list[list[str]]
     best: set[tuple[int, int]] = field(default_factory=set)
+    words: frozenset[int] = frozenset([0])
+    """Columns that hold words, not numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +188,7 @@ def _test_table(tests: Sequence[Verdict]) -> Table:
         title=f"iBLEU of {first.against} minus iBLEU of the other system (paired bootstrap, {resamples} resamples)",
         header=["data", "system", "difference", "95 % interval", f"p ({first.against} is not better)"],
         rows=rows,
+        words=frozenset([0, 1]),
     )
 
 

@@ -17,12 +17,14 @@ from parasketch.generate.candidates import Judged
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request
 
-Ability = Literal["sketch", "like", "depth", "temperature", "candidates"]
+Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "rounds", "bow", "orders"]
 """What not all engines can do. `sketch`: texts have sketches, and one may be given; `like`: follow an exemplar;
-`depth`: truncate sketches; `temperature`: sample; `candidates`: show all candidates with their features."""
+`depth`: truncate sketches; `temperature`: sample; `candidates`: show all candidates with their features;
+`rounds`: paraphrase outputs again; `bow`: show a predicted bag of words; `orders`: say in which order of the input's
+words it was asked to speak."""
 
 SKETCHING: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "candidates"})
-"""All of them."""
+"""All that a model with sketches can do."""
 
 
 class Engine(Protocol):
@@ -90,4 +92,7 @@ _REASONS: dict[Ability, str] = {
     "depth": "the kind {} has no sketches that could be truncated",
     "temperature": "the kind {} does not sample",
     "candidates": "the kind {} does not judge candidates by features",
+    "rounds": "the kind {} does not paraphrase in rounds",
+    "bow": "the kind {} predicts no bag of words",
+    "orders": "the kind {} does not decide on an order of the input's words",
 }

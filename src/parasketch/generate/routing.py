@@ -163,6 +163,10 @@ def _check_abilities(engine: Engine, options: Options, *, like: bool, sketch: bo
         require(engine, "sketch", "sketch")
     if options.temperature is not None:
         require(engine, "temperature", "temperature")
+    if options.rounds is not None:
+        require(engine, "rounds", "rounds")
+    if options.bow:
+        require(engine, "bow", "show_bow")
     if options.depth is not None:
         require(engine, "depth", "depth")
         if options.depth > engine.depth:

@@ -3,30 +3,41 @@
 from collections.abc import Iterable, Sequence
 
 from parasketch.errors import UsageError
-from parasketch.reproduce.plan import DataSet, Part, Plan, budget
+from parasketch.reproduce.analyses import Codes, Plane, Tables
+from parasketch.reproduce.plan import Budget, Part, Plan, budget
 from parasketch.reproduce.steps import Evaluate, Judging, Prepare, Step, Train, slug
 
+ANALYSES = "analyses"
 
-def build(plan: Plan, *, minutes: float | None = None) -> dict[str, Step]:
+
+def build(plan: Plan, *, minutes: float | None = None, quick: bool = False) -> dict[str, Step]:
     """All steps of a plan by name; what a step needs comes before it."""
-    used = {data: plan.data[data] for part in plan.parts.values() for data in part.data}
-    steps: list[Step] = [Prepare(name=f"data/{data}", source=source, data=data) for data, source in used.items()]
+    settings = tuple(plan.quick.settings) if quick else ()
+    used = dict.fromkeys(data for part in plan.parts.values() for data in part.data)
+    steps: list[Step] = [
+        Prepare(name=f"data/{data}", source=plan.data[data], data=data, settings=settings) for data in used
+    ]
     judging = Judging(semantic=plan.semantic, resamples=plan.resamples)
     for name, part in plan.parts.items():
+        length = budget(plan, part, minutes=minutes, quick=quick)
         for seed in part.seeds:
             for data in part.data:
-                steps += _runs(plan, name, part, data, seed, judging, minutes)
+                steps += _runs(plan, name, part, data, seed, judging, length)
+    for data, analysis in plan.analyses.items():
+        for kind in (Codes, Plane, Tables):
+            name = f"{ANALYSES}/{kind.what}/{data}"
+            steps.append(kind(name=name, data=data, source=plan.data[data], analysis=analysis))
     return {step.name: step for step in steps}
 
 
-def _runs(
-    plan: Plan, name: str, part: Part, data: str, seed: int, judging: Judging, minutes: float | None
-) -> Iterable[Step]:
-    source: DataSet = plan.data[data]
-    length = budget(plan, part, minutes)
+def _runs(plan: Plan, name: str, part: Part, data: str, seed: int, judging: Judging, length: Budget) -> Iterable[Step]:
+    source = plan.data[data]
     for run in part.runs:
+        if run.data is not None and data not in run.data:
+            continue
+        trains = run.is_trained and run.model is None
         trained = f"{name}/train/{slug(run.label)}/{data}/{seed}"
-        if run.is_trained:
+        if trains:
             yield Train(
                 name=trained, needs=(f"data/{data}",), source=source, data=data, spec=run, seed=seed, budget=length
             )
@@ -35,7 +46,7 @@ def _runs(
         for way in run.ways:
             yield Evaluate(
                 name=f"{name}/evaluate/{slug(run.row(way))}/{data}/{seed}",
-                needs=(trained,) if run.is_trained else (),
+                needs=(trained,) if trains else (),
                 source=source,
                 spec=run,
                 way=way,

@@ -29,3 +29,11 @@ TOP_3: Figures = {
     "hrqvae": {"QQP": "17.49 / 57.29", "MSCOCO": "18.39 / 41.29"},
 }
 """Mean iBLEU / P-BLEU of three candidates."""
+
+ABLATIONS: dict[tuple[str, str], dict[str, float]] = {
+    ("no scaling", "oracle"): {"QQP": -2.48, "MSCOCO": -3.02},
+    ("no hierarchy", "oracle"): {"QQP": -12.72, "MSCOCO": -3.10},
+    ("no depth dropout", "plain"): {"QQP": -0.74, "MSCOCO": -0.81},
+    ("post hoc", "plain"): {"QQP": -5.35, "MSCOCO": -2.83},
+}
+"""What iBLEU loses without a part of HRQ-VAE, by run and way."""

@@ -9,10 +9,11 @@ import json
 import re
 import shutil
 import time
+import typing
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ from typing import Any
 from parasketch.config import DataConfig, load_config, to_dict
 from parasketch.errors import UsageError
 from parasketch.files import lock, sha256, write_text
-from parasketch.reproduce.plan import Budget, DataSet, Run
+from parasketch.generate.pretrained import find_model
+from parasketch.reproduce.plan import PLAIN, RERANKED, WAYS, Budget, DataSet, Run
 
-PREPARE_SECONDS, FIT_SECONDS = 90.0, 20.0
-SECONDS_AN_ITEM = {"plain": 0.05, "no codes": 0.02, "oracle": 0.02, "reranked": 0.4}
+PREPARE_SECONDS, FIT_SECONDS, SHORT_SECONDS = 90.0, 20.0, 5.0
+SECONDS_AN_ITEM, SECONDS_AN_ITEM_RERANKED = 0.04, 0.4
 """Rough costs on one core, for the progress bar alone."""
 
 
@@ -42,6 +44,10 @@ class Space:
     def run(self, step: str) -> Path:
         """The directory of a training run."""
         return self.out / "runs" / step
+
+    def analysis(self, what: str, data: str) -> Path:
+        """What an analysis found."""
+        return self.out / "numbers" / "analyses" / f"{what}-{data}.json"
 
     def note(self, step: str) -> Path:
         """What a step left when it ended."""
@@ -80,7 +86,7 @@ class Step(ABC):
             note = json.loads(space.note(self.name).read_text("utf-8"))
         except (OSError, ValueError):
             return False
-        return all(path.exists() for path in self.outputs(space)) and note.get("inputs") == _plain(self.inputs(space))
+        return all(path.exists() for path in self.outputs(space)) and _agree(note.get("inputs"), self.inputs(space))
 
     def ensure(self, space: Space) -> None:
         """Run it unless it is done; where somebody else is at it, wait for them."""
@@ -100,13 +106,15 @@ class Prepare(Step):
 
     source: DataSet
     data: str
+    settings: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> float:
-        return PREPARE_SECONDS
+        return SHORT_SECONDS if self.settings else PREPARE_SECONDS
 
     def inputs(self, space: Space) -> dict[str, Any]:
-        return {"train": [_digest(space.data / file) for file in self.source.train], "templates": self.source.templates}
+        train = [digest(space.data / file) for file in self.source.train]
+        return {"train": train, "config": to_dict(self._config())}
 
     def outputs(self, space: Space) -> list[Path]:
         return [space.prepared(self.data)]
@@ -115,7 +123,13 @@ class Prepare(Step):
         from parasketch.data.prepare import prepare
 
         files = [space.data / file for file in self.source.train]
-        prepare(files, space.prepared(self.data), DataConfig(templates=self.source.templates), workers=1)
+        prepare(files, space.prepared(self.data), self._config(), workers=1)
+
+    def _config(self) -> DataConfig:
+        from parasketch.systems.hrqvae.config import load_preset
+
+        settings = [setting for setting in self.settings if setting.startswith("data.")]
+        return replace(load_preset("small", settings).data, templates=self.source.templates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +144,7 @@ class Train(Step):
 
     @property
     def estimate(self) -> float:
-        return 60.0 * (self.budget.minutes or 1.0)
+        return SHORT_SECONDS if self.budget.minutes is None else 60.0 * self.budget.minutes
 
     def inputs(self, space: Space) -> dict[str, Any]:
         from parasketch.data.prepared import MANIFEST
@@ -138,8 +152,8 @@ class Train(Step):
 
         kind = task_class(self.spec.system)
         config = load_config(kind.config_type, kind.kind, self.spec.preset, self._overrides())
-        corpus = _digest(space.prepared(self.data) / MANIFEST)
-        return {"config": to_dict(config), "corpus": corpus, "dev": _digest(space.data / self.source.dev)}
+        corpus = digest(space.prepared(self.data) / MANIFEST)
+        return {"config": to_dict(config), "corpus": corpus, "dev": digest(space.data / self.source.dev)}
 
     def outputs(self, space: Space) -> list[Path]:
         return [space.run(self.name) / "best"]
@@ -147,9 +161,9 @@ class Train(Step):
     def run(self, space: Space) -> None:
         from parasketch.experiment import alone_in, make_fabric, run_experiment, set_up, understand
 
-        directory, inputs = space.run(self.name), _plain(self.inputs(space))
+        directory, inputs = space.run(self.name), self.inputs(space)
         begun = directory / "inputs.json"
-        if begun.exists() and json.loads(begun.read_text("utf-8")) != inputs:
+        if begun.exists() and not _agree(json.loads(begun.read_text("utf-8")), inputs):
             shutil.rmtree(directory)  # it was begun under other circumstances
         order = understand([self.spec.system], preset=self.spec.preset, data=space.prepared(self.data))
         with alone_in(directory):
@@ -163,9 +177,12 @@ class Train(Step):
         shutil.rmtree(directory / "checkpoints")  # they are large, and nothing goes on from here
 
     def _overrides(self) -> list[str]:
+        from parasketch.systems.kinds import task_class
+
         length = [f"train.minutes={self.budget.minutes!r}"] if self.budget.minutes else []
         length += [f"train.steps={self.budget.steps}"] if self.budget.steps else []
-        return [f"train.seed={self.seed}", "train.clock=cpu", *length]
+        settings = applicable(task_class(self.spec.system).config_type, self.budget.settings)
+        return [*settings, f"train.seed={self.seed}", "train.clock=cpu", *length]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,12 +207,15 @@ class Evaluate(Step):
 
     @property
     def estimate(self) -> float:
-        return 3000 * SECONDS_AN_ITEM[self.way] if self.spec.is_trained else FIT_SECONDS
+        if self.judging.resamples < 1000:  # a quick one
+            return SHORT_SECONDS
+        each = SECONDS_AN_ITEM_RERANKED if self.way == RERANKED else SECONDS_AN_ITEM
+        return 3000 * each if self.spec.is_trained else FIT_SECONDS
 
     @property
     def candidates(self) -> int:
         """How many outputs an item gets."""
-        return self.top if self.way in ("plain", "reranked") else 1
+        return self.top if self.way in (PLAIN, RERANKED) else 1
 
     @property
     def label(self) -> str:
@@ -206,13 +226,13 @@ class Evaluate(Step):
         from parasketch.model.storage import WEIGHTS
 
         learnt = (
-            [_digest(self.model(space) / WEIGHTS)]
+            [digest(self.model(space) / WEIGHTS)]
             if self.spec.is_trained
-            else [_digest(space.data / file) for file in self.source.train]
+            else [digest(space.data / file) for file in self.source.train]
         )
         return {
             "learnt": learnt,
-            "test": _digest(space.data / self.source.test),
+            "test": digest(space.data / self.source.test),
             "templates": self.source.templates,
             "candidates": self.candidates,
             "semantic": self.judging.semantic,
@@ -221,7 +241,7 @@ class Evaluate(Step):
 
     def model(self, space: Space) -> Path:
         """The trained model."""
-        return space.run(self.needs[0]) / "best"
+        return find_model(self.spec.model) if self.spec.model else space.run(self.needs[0]) / "best"
 
     def parent(self, space: Space) -> Path:
         """Where the directory of the results is."""
@@ -252,7 +272,9 @@ class Evaluate(Step):
         )
         data = EvalData.read(space.data / self.source.test)
         run = EvaluationRun(name=self.label, system=self._system(space), candidates=self.candidates)
-        results, outputs = evaluate_run(run, data, scorer, command=f"parasketch reproduce --only {self.name}", seed=0)
+        results, outputs = evaluate_run(
+            run, data, scorer, command=f"parasketch reproduce --data DATA --only {self.name}", seed=0
+        )
         shutil.rmtree(self.results(space), ignore_errors=True)  # of another model
         results.save(self.parent(space), data.items, outputs)
 
@@ -265,9 +287,20 @@ class Evaluate(Step):
             system = new_system(self.spec.system)
             system.fit(cluster for file in self.source.train for cluster in read_clusters(space.data / file))
             return system
-        kinds: dict[str, type[Trained]] = {"oracle": PlainOracle, "reranked": Trained}
-        cut = 0 if self.way == "no codes" else None
-        return kinds.get(self.way, Plain).from_pretrained(str(self.model(space)), cut=cut)
+        kind: type[Trained] = PlainOracle if self.way.startswith("oracle") else Plain
+        kind = Trained if self.way == RERANKED else kind
+        return kind.from_pretrained(str(self.model(space)), cut=WAYS[self.way])
+
+
+def applicable(kind: type[Any], settings: Iterable[str]) -> list[str]:
+    """Those of `section.key=value` settings that a configuration has a place for."""
+    found = []
+    for setting in settings:
+        section, _, key = setting.partition("=")[0].partition(".")
+        part = typing.get_type_hints(kind).get(section)
+        if part is not None and key in typing.get_type_hints(part):
+            found.append(setting)
+    return found
 
 
 def slug(text: str) -> str:
@@ -291,20 +324,23 @@ def _alone(note: Path) -> Iterator[None]:
         yield
 
 
-def _plain(value: Any) -> Any:
-    """As it would come back from a file."""
-    return json.loads(json.dumps(value))
+def _agree(known: Any, values: Any) -> bool:
+    """Whether values are those of a note; a setting that is younger than the note has its default value there."""
+    if isinstance(known, dict) and isinstance(values, dict):
+        return all(key in values and _agree(value, values[key]) for key, value in known.items())
+    return bool(known == json.loads(json.dumps(values)))
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """The hash of a file; one that has not changed is read once."""
     stat = path.stat() if path.exists() else None
     if stat is None:
         raise UsageError(f"{path}: no such file (is --data right?)")
-    return _known_digest(path, stat.st_size, stat.st_mtime_ns)
+    return _knowndigest(path, stat.st_size, stat.st_mtime_ns)
 
 
 @lru_cache(maxsize=1000)
-def _known_digest(path: Path, size: int, changed: int) -> str:
+def _knowndigest(path: Path, size: int, changed: int) -> str:
     del size, changed  # a file that changes is read again
     return sha256(path)
 

@@ -5,20 +5,32 @@ Tables, figures and documents are written from these files alone, so that commit
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from parasketch.analyse.tables import ExampleTable, example_table
 from parasketch.errors import DataError
-from parasketch.evaluate.bootstrap import PairedTest
-from parasketch.evaluate.compare import Verdict, paired_tests
+from parasketch.evaluate.bootstrap import PairedTest, paired_bootstrap_of_means
+from parasketch.evaluate.compare import Verdict
 from parasketch.evaluate.results import Record, Results
 from parasketch.evaluate.statistics import Interval
 from parasketch.files import write_text
-from parasketch.reproduce.plan import Part, Plan
+from parasketch.reproduce.plan import PLAIN, Part, Plan, Run
 from parasketch.reproduce.steps import Evaluate, Space, Step, Train, digest_of
 
 FORMAT = "parasketch-part-1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model came to be."""
+
+    steps: int
+    minutes: float
+    """By the clock of the run."""
+    curve: list[list[float]]
+    """(minutes, iBLEU) of every look at dev."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,20 +39,11 @@ class Row:
 
     run: str
     way: str
+    seed: int
     paper: str | None
     """The data set of the paper that belongs to it."""
-    seed: int
-    training: dict[str, float] | None
-    """`steps` and `minutes` of the training run."""
+    training: Training | None
     record: Record
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeededVerdict:
-    """A paired test of the results with one seed."""
-
-    seed: int
-    verdict: Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +56,16 @@ class Summary:
     minutes: float | None
     """Of one core for each run; None for a number of steps."""
     rows: list[Row]
-    tests: list[SeededVerdict]
-    missing: list[str]
+    tests: list[Verdict]
+    """Of the means over all seeds."""
+    examples: list[ExampleTable] = field(default_factory=list)
+    same_way: bool = False
+    """Whether runs are tested against others in the same way, as ablations are."""
+    about: str = ""
+    """How the models came to be, where that is another story than the plan's."""
+    missing: list[str] = field(default_factory=list)
     """Steps that are not done yet."""
-    inputs: str
+    inputs: str = ""
     """A hash of all results: nothing is tested again while they stay the same."""
 
     def save(self, path: Path) -> None:
@@ -74,47 +83,52 @@ class Summary:
             values: dict[str, Any] = json.loads(path.read_text("utf-8"))
             if values.pop("format", None) != FORMAT:
                 raise KeyError("format")
-            rows = [Row(**{**row, "record": Record.from_dict(row["record"])}) for row in values.pop("rows")]
-            tests = [
-                SeededVerdict(seed=test["seed"], verdict=_verdict(test["verdict"])) for test in values.pop("tests")
-            ]
-            return cls(rows=rows, tests=tests, **values)
+            rows = [_row(row) for row in values.pop("rows")]
+            tests = [_verdict(test) for test in values.pop("tests")]
+            examples = [ExampleTable(**table) for table in values.pop("examples")]
+            return cls(rows=rows, tests=tests, examples=examples, **values)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"is no summary of a part: {error!r}", path=path, expected="what `parasketch reproduce` wrote"
             ) from error
+
+    def verdict(self, data: str, against: str, system: str) -> PairedTest | None:
+        """The test of one row against another on a data set, if there was one."""
+        wanted = (data, against, system)
+        return next((one.result for one in self.tests if (one.data, one.against, one.system) == wanted), None)
 
 
 def summarise(plan: Plan, name: str, steps: Sequence[Step], space: Space, path: Path) -> Summary:
     """Gather the results of a part and test them; what is in `path` already and has not changed is left alone."""
     part = plan.parts[name]
     mine = [step for step in steps if step.name.startswith(f"{name}/")]
-    done = [step for step in mine if isinstance(step, Evaluate) and space.note(step.name).exists()]
-    runs = {step.name: step for step in mine if isinstance(step, Train)}
-    loaded = [(step, Results.load(step.results(space))) for step in done if step.results(space).exists()]
     missing = [step.name for step in mine if not space.note(step.name).exists()]
-    notes = [space.note(step.name).read_text("utf-8") for step, _ in loaded]
-    inputs = digest_of([notes, missing, plan.resamples, part.against])
+    done = [step for step in mine if isinstance(step, Evaluate) and step.name not in missing]
+    notes = [json.loads(space.note(step.name).read_text("utf-8"))["inputs"] for step in done]
+    inputs = digest_of([notes, missing, plan.resamples, asdict(part)])
     if path.exists() and (known := Summary.load(path)).inputs == inputs:
         return known
-    rows = [
-        Row(
-            run=step.spec.label,
-            way=step.way,
-            paper=step.source.paper,
-            seed=step.seed,
-            training=_training(space.run(step.needs[0])) if step.needs else None,
-            record=Record.from_dict(result.to_dict()),
-        )
-        for step, result in loaded
-    ]
+    loaded = [(step, Results.load(step.results(space))) for step in done]
+    first = [step.results(space) for step, _ in loaded if step.seed == part.seeds[0]]
     summary = Summary(
         part=name,
         title=part.title,
         against=part.against,
-        minutes=next((run.budget.minutes for run in runs.values()), None),
-        rows=rows,
+        minutes=next((step.budget.minutes for step in mine if isinstance(step, Train)), None),
+        rows=[
+            Row(
+                run=step.spec.label,
+                way=step.way,
+                seed=step.seed,
+                paper=step.source.paper,
+                training=_training(space.run(step.needs[0])) if step.needs else None,
+                record=Record.from_dict(result.to_dict()),
+            )
+            for step, result in loaded
+        ],
         tests=_tests(part, loaded, plan.resamples),
+        examples=example_table(first),
+        same_way=part.same_way,
         missing=missing,
         inputs=inputs,
     )
@@ -122,20 +136,50 @@ def summarise(plan: Plan, name: str, steps: Sequence[Step], space: Space, path: 
     return summary
 
 
-def _tests(part: Part, loaded: Sequence[tuple[Evaluate, Results]], resamples: int) -> list[SeededVerdict]:
-    """The plain outputs of one run against all others; those without a seed take part with every seed."""
+def _tests(part: Part, loaded: Sequence[tuple[Evaluate, Results]], resamples: int) -> list[Verdict]:
+    """Every row against that of the run it belongs to, by the means of the seeds that both have."""
+    groups: dict[tuple[str, str], dict[int, Results]] = {}
+    for step, result in loaded:
+        groups.setdefault((result.data, step.label), {})[step.seed] = result
+    runs = {run.label: run for run in part.runs}
     found = []
-    for seed in part.seeds:
-        group = [result for step, result in loaded if step.seed == seed or not step.spec.is_trained]
-        if any(result.system == part.against for result in group):
-            verdicts = paired_tests(group, part.against, resamples=resamples)
-            found += [SeededVerdict(seed=seed, verdict=verdict) for verdict in verdicts]
+    for step, result in loaded:
+        theirs = groups[result.data, step.label]
+        if step.seed != min(theirs):
+            continue  # once for all seeds
+        against = _opponent(part, runs, step)
+        ours = groups.get((result.data, against), {})
+        seeds = sorted(ours) if not step.spec.is_trained else sorted(set(ours) & set(theirs))
+        if against == step.label or not seeds:
+            continue
+        test = paired_bootstrap_of_means(
+            [ours[seed].counts for seed in seeds],
+            [theirs.get(seed, result).counts for seed in seeds],
+            alpha=result.alpha,
+            resamples=resamples,
+        )
+        found.append(Verdict(data=result.data, against=against, system=step.label, result=test))
     return found
 
 
-def _training(run: Path) -> dict[str, float]:
-    last = json.loads((run / "metrics.jsonl").read_text("utf-8").splitlines()[-1])
-    return {"steps": last["step"], "minutes": round(last["seconds"] / 60, 2)}
+def _opponent(part: Part, runs: dict[str, Run], step: Evaluate) -> str:
+    """The row that a step's results are tested against."""
+    if part.same_way and step.spec.label == part.against:
+        return step.spec.row(PLAIN)  # its other ways against its plain one
+    other = runs[step.spec.against or part.against]
+    way = step.way if part.same_way and step.way in other.ways else PLAIN
+    return other.row(way)
+
+
+def _training(run: Path) -> Training:
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
+    curve = [[round(one["seconds"] / 60, 2), one["dev"]["ibleu"]] for one in records if "ibleu" in one.get("dev", {})]
+    return Training(steps=records[-1]["step"], minutes=round(records[-1]["seconds"] / 60, 2), curve=curve)
+
+
+def _row(values: dict[str, Any]) -> Row:
+    training = None if values["training"] is None else Training(**values["training"])
+    return Row(**{**values, "training": training, "record": Record.from_dict(values["record"])})
 
 
 def _verdict(values: dict[str, Any]) -> Verdict:

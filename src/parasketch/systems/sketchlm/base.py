@@ -6,7 +6,6 @@ weights are checked against a known digest, unpacked and kept in the user's cach
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from torch import Tensor
 
 from parasketch.console import console
 from parasketch.errors import ModelError
-from parasketch.files import sha256, write_directory
+from parasketch.files import cache_directory, sha256, write_directory
 from parasketch.model.language_model import LanguageModel, LanguageModelShape
 
 NAME = "SmolLM2-135M-Instruct"
@@ -58,8 +57,7 @@ class BaseTokenizer:
 
 def base_directory() -> Path:
     """Where the base is kept: below PARASKETCH_CACHE, or else the user's cache directory."""
-    root = os.environ.get("PARASKETCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "parasketch"
-    return Path(root).expanduser() / "smollm2-135m"
+    return cache_directory() / "smollm2-135m"
 
 
 def is_installed() -> bool:
