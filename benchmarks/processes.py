@@ -22,8 +22,8 @@ import torch
 from parasketch.config import load_config
 from parasketch.data.prepared import Prepared
 from parasketch.experiment import make_fabric
-from parasketch.systems.corpus import CorpusConfig
 from parasketch.systems.kinds import task_class
+from parasketch.systems.settings import CorpusConfig
 from parasketch.train.batches import Batches
 from parasketch.train.machine import fast_machine
 from parasketch.train.optimizer import make_optimizer, set_learning_rates
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     fabric = make_fabric(accelerator="cpu", devices=str(arguments.processes), precision="32-true")
     kind = task_class("hrqvae")
-    config: CorpusConfig = load_config(kind.config_type, "hrqvae", arguments.preset, ["train.kmeans_at=0"])
+    config: CorpusConfig = load_config(kind.config_type, "hrqvae", arguments.preset, ["train.kmeans_at=none"])
     task = kind(config, Prepared(arguments.data))  # type: ignore[call-arg]
     torch.manual_seed(0)
     model = task.build()
