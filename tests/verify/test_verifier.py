@@ -89,10 +89,7 @@ class TestShipped:
             ("How can I learn to swim?", "What is the best way to learn swimming?", "Why should I learn to swim?"),
             ("A man is riding a brown horse.", "A brown horse is ridden by a man.", "A man is riding a white horse."),
             ("They sold 300 cars last year.", "Last year they sold 300 cars.", "They sold 500 cars last year."),
-            pytest.param(
-                "The dog chased the cat.", "The cat was chased by the dog.", "The cat chased the dog.",
-                marks=pytest.mark.xfail(strict=True, reason="who does what to whom is its weakest kind"),
-            ),
+            ("The dog chased the cat.", "The cat was chased by the dog.", "The cat chased the dog."),
         ],
     )  # fmt: skip
     def test_it_prefers_the_paraphrase_to_the_mistake(
