@@ -1,10 +1,12 @@
 """How fast clusters are tagged and prepared, and how time and memory grow when the corpus is ten times as large.
 
     python benchmarks/prepare.py --data train.jsonl.gz
+    python benchmarks/prepare.py --data train.jsonl.gz --sentences 1000000 5000000 10000000    # the growth curve
 
 The large corpus repeats the small one with its longer words exchanged for others, so that sentences, templates and
 spans are new ones. Each run has a process of its own, and memory is the parent's peak plus the largest peak of a
-worker times the number of workers: an upper bound of what all hold at once.
+worker times the number of workers: an upper bound of what all hold at once. (A peak counts pages of files that are
+mapped, which the system may take back at any time.)
 """
 
 import argparse
@@ -37,7 +39,12 @@ class Run:
     seconds: float
     cpu_seconds: float
     """of all processes; what else the machine does hardly changes it"""
-    megabytes: float
+    parent_megabytes: float
+    worker_megabytes: float
+    """of the largest one"""
+
+    def megabytes(self, workers: int) -> float:
+        return self.parent_megabytes + workers * self.worker_megabytes
 
 
 def main() -> None:
@@ -45,9 +52,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a file of clusters")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--copies", type=int, default=10, help="size of the large corpus")
+    parser.add_argument("--sentences", type=int, nargs="+", help="the growth curve at these sizes, and nothing else")
     parser.add_argument("--templates", choices=["chunk", "pos"], default="chunk")
     arguments = parser.parse_args()
     config = DataConfig(templates=arguments.templates)
+    if arguments.sentences:
+        growth_curve(arguments.data, arguments.sentences, config, arguments.workers)
+        return
 
     sentences = [s for cluster in itertools.islice(read_clusters(arguments.data), 4000) for s in cluster.sentences]
     print(f"tagging: {tagging_rate(sentences):,.0f} sentences per CPU second ({len(sentences):,} sentences)")
@@ -60,13 +71,47 @@ def main() -> None:
     for label, run in (("1x", small), (f"{arguments.copies}x", large)):
         print(
             f"prepare {label}: {run.sentences:,} sentences in {run.seconds:.1f} s with {arguments.workers} workers; "
-            f"{run.sentences / run.cpu_seconds:,.0f} sentences per CPU second; peak {run.megabytes:,.0f} MB"
+            f"{run.sentences / run.cpu_seconds:,.0f} sentences per CPU second; "
+            f"peak {run.megabytes(arguments.workers):,.0f} MB"
         )
     growth = large.sentences / small.sentences
     print(
         f"sentences x{growth:.1f}: CPU time x{large.cpu_seconds / small.cpu_seconds:.1f}, "
-        f"memory x{large.megabytes / small.megabytes:.1f}"
+        f"memory x{large.megabytes(arguments.workers) / small.megabytes(arguments.workers):.1f}"
     )
+
+
+def growth_curve(data: Path, sizes: list[int], config: DataConfig, workers: int) -> None:
+    """Time and memory of corpora of some sizes, the same sentences with ever other words."""
+    print(
+        "| sentences | seconds | sentences per CPU second | parent, MB | a worker, MB | parent, bytes a sentence more |"
+    )
+    print("|---:|---:|---:|---:|---:|---:|")
+    before: Run | None = None
+    for size in sorted(sizes):
+        with tempfile.TemporaryDirectory() as name:
+            write_clusters(Path(name) / "clusters.jsonl", first_sentences(data, size))
+            run = measure(Path(name) / "clusters.jsonl", Path(name) / "prepared", config, workers)
+        more = ""
+        if before is not None:
+            extra = (run.parent_megabytes - before.parent_megabytes) * (1 << 20)
+            more = f"{extra / (run.sentences - before.sentences):,.0f}"
+        print(
+            f"| {run.sentences:,} | {run.seconds:,.0f} | {run.sentences / run.cpu_seconds:,.0f} | "
+            f"{run.parent_megabytes:,.0f} | {run.worker_megabytes:,.0f} | {more} |",
+            flush=True,
+        )
+        before = run
+
+
+def first_sentences(data: Path, size: int) -> Iterator[Cluster]:
+    """Copies of a corpus with other words, until there are `size` sentences."""
+    count = 0
+    for cluster in copies_with_other_words(data, size):
+        if count >= size:
+            return
+        count += len(cluster.sentences)
+        yield cluster
 
 
 def tagging_rate(sentences: list[str]) -> float:
@@ -98,8 +143,8 @@ def _measure_here(data: Path, out: Path, config: DataConfig, workers: int) -> Ru
     seconds = time.perf_counter() - start
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu_seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
-    kilobytes = usages[0].ru_maxrss + usages[1].ru_maxrss * workers
-    return Run(prepared.num_sentences, seconds, cpu_seconds, kilobytes / 1024)
+    parent, worker = (usage.ru_maxrss / 1024 for usage in usages)
+    return Run(prepared.num_sentences, seconds, cpu_seconds, parent, worker if workers > 1 else 0.0)
 
 
 def copies_with_other_words(path: Path, copies: int) -> Iterator[Cluster]:

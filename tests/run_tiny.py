@@ -4,19 +4,21 @@ run_tiny.py PREPARED RUN PROCESSES [KIND ...]: trains for a few steps, or goes o
 are in RUN/final-RANK.safetensors. With kinds, it trains one after the other, each in RUN/KIND.
 """
 
+import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from grammar import use_grammar_parser
-from lightning_fabric import Fabric
 from safetensors.torch import save_file
 from tiny import TinyTask, tiny_task
 
 from parasketch.console import set_quiet
 from parasketch.data.prepared import Prepared
+from parasketch.experiment import make_fabric
 from parasketch.systems.corpus import CorpusTask
 from parasketch.systems.hrqvae import task as hrqvae_task
 from parasketch.systems.hrqvae.config import HrqVaeTrainConfig
@@ -30,7 +32,8 @@ SETTINGS = HrqVaeTrainConfig(
 
 
 def evaluate(_: HRQVAE) -> DevResult:
-    """Draws random numbers, as an evaluation may."""
+    """Draws random numbers, as an evaluation may; slowly, for those who want to kill it."""
+    time.sleep(float(os.environ.get("TINY_SECONDS", "0")))
     return DevResult(score=torch.rand(1).item(), metrics={})
 
 
@@ -40,8 +43,7 @@ def run_tiny(corpus: str, out: str, processes: int = 1, kinds: Sequence[str] = (
     torch.set_num_threads(1)
     hrqvae_task.REVIVE_EVERY = 5
     use_grammar_parser()
-    fabric = Fabric(accelerator="cpu", devices=processes)
-    fabric.launch()
+    fabric = make_fabric(accelerator="cpu", devices=str(processes), precision="32-true")
     tasks: dict[Path, CorpusTask[Any]] = {run / kind: tiny_task(kind, prepared, "train.accumulate=2") for kind in kinds}
     for directory, task in (tasks or {run: TinyTask(prepared, SETTINGS, evaluate=evaluate)}).items():
         loop.train(task, directory, fabric=fabric, resume=True)

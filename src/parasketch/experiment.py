@@ -129,11 +129,22 @@ def alone_in(run: Path) -> Iterator[None]:
 
 
 def make_fabric(*, accelerator: str, devices: str, precision: str) -> Fabric:
-    """One code path for a CPU, a GPU and many of them; only the first process talks."""
+    """One code path for a CPU, a GPU and many of them, on one machine or several; only the first process talks.
+
+    Where `torchrun` or `fabric run` has started this process, they have decided how many there are, and on how many
+    machines.
+    """
+    nodes, here = 1, os.environ.get("LOCAL_WORLD_SIZE")
+    if here is not None:
+        everywhere = os.environ["WORLD_SIZE"]
+        nodes, rest = divmod(int(everywhere), int(here))
+        if rest:
+            raise UsageError(f"{here} processes here and {everywhere} in all: start as many on every machine")
+        devices = here
     if accelerator == "auto" and not torch.cuda.is_available():
         accelerator, devices = "cpu", "1" if devices == "auto" else devices
     try:
-        fabric = Fabric(accelerator=accelerator, devices=devices, precision=precision)  # type: ignore[arg-type]
+        fabric = Fabric(accelerator=accelerator, devices=devices, num_nodes=nodes, precision=precision)  # type: ignore[arg-type]
     except Exception as error:  # Fabric has no one class for what it cannot use
         raise UsageError(f"--accelerator {accelerator} --devices {devices}: {error}") from error
     fabric.launch()

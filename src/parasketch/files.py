@@ -82,6 +82,22 @@ def write_text(path: Path | str) -> Iterator[TextIO]:
 
 
 @contextlib.contextmanager
+def write_file(path: Path | str) -> Iterator[Path]:
+    """Yield the path of a temporary neighbour, for libraries that write files themselves; it then takes its place."""
+    target = Path(path).resolve()
+    temporary = _neighbour(target)
+    with _naming(path, target, temporary):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            _sync(temporary)
+            temporary.replace(target)
+            _sync(target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
 def write_directory(path: Path | str) -> Iterator[Path]:
     """Yield a temporary directory beside `path` that takes its place when the block ends without an error.
 

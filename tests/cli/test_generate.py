@@ -301,3 +301,37 @@ def test_a_reader_that_has_seen_enough_is_no_error(model: str, tmp_path: Path) -
     assert len(process.stdout.splitlines()) == 1
     assert "Traceback" not in process.stderr
     assert "Broken" not in process.stderr
+
+
+def test_many_files_go_to_ray(run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed (parasketch[ray])")
+    from parasketch.bulk import ray_engine
+    from parasketch.bulk.answers import answer
+
+    class Here(ray_engine.RayEngine):
+        """Answers where it is called: clusters are started in tests/bulk/test_ray.py."""
+
+        def __call__(self, tasks):  # type: ignore[no-untyped-def]
+            load = self.job.load(device=self.device, batch_size=self.batch_size)
+            for task in tasks:
+                yield task.number, answer(load, task.texts, strict=self.strict)
+
+    monkeypatch.setattr(ray_engine, "RayEngine", Here)
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "one.txt").write_text("how heavy?\nwhy?\nwhere?\n")
+    (tmp_path / "two.csv").write_text("id,text\n1,how is moose?\n")
+    out = tmp_path / "out"
+    files = (str(tmp_path / "rows"), str(tmp_path / "two.csv"))
+    arguments = ("paraphrase", *files, "--engine", "ray", "--model", model, "--batch-size", "2", "--shard-rows", "1")
+    code, _, err = run(*arguments, "--out", str(out))
+    assert (code, "4 rows written" in err) == (0, True)
+    shards = json.loads((out / "manifest.json").read_text())["shards"]
+    assert [shard["rows"] for shard in shards] == [2, 1, 1]  # whole batches
+    run("paraphrase", files[1], "--model", model, "--batch-size", "2", "--out", str(tmp_path / "single.jsonl"))
+    assert (out / "part-000002.jsonl").read_text() == (tmp_path / "single.jsonl").read_text()
+    code, _, err = run(*arguments, "--out", str(out), "--resume")
+    assert (code, "after 4 that were there" in err) == (0, True)
+    code, _, err = run(*arguments)
+    assert (code, "name it with --out" in err) == (2, True)
+    code, _, err = run("paraphrase", *files, "--model", model)
+    assert (code, "several files: --engine ray" in err) == (2, True)

@@ -100,6 +100,52 @@ def test_a_failure_leaves_nothing_behind_and_the_old_result_untouched(
     assert contents(work / "out") == before
 
 
+def test_a_run_that_was_killed_is_taken_up_again(
+    tmp_path: Path, write_clusters: WriteClusters, rule_tagger: Tagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counting:
+        name = "counting"
+
+        def __init__(self, dies_after: int) -> None:
+            self.seen: list[str] = []
+            self._left = dies_after
+
+        def tag(self, sentences: Sequence[str]) -> list[list[TaggedToken]]:
+            if self._left == 0:
+                raise KeyboardInterrupt
+            self._left -= 1
+            self.seen += sentences
+            return rule_tagger.tag(sentences)
+
+    monkeypatch.setattr(prepare_module, "CHUNK_SENTENCES", 2)
+    monkeypatch.setattr(prepare_module, "_MARK_EVERY", 1)
+    path, work = write_clusters(CLUSTERS[:3]), tmp_path / "work"
+    whole = Counting(-1)
+    prepare([path], tmp_path / "whole", CONFIG, tagger=whole, workers=1)
+    first, second = Counting(2), Counting(-1)
+    with pytest.raises(KeyboardInterrupt):
+        prepare([path], work / "out", CONFIG, tagger=first, workers=1)
+    assert [entry.name for entry in work.iterdir()] == [".out.unfinished"]
+    tokens = work / ".out.unfinished" / "tokens.bin"
+    tokens.write_bytes(tokens.read_bytes() + b"half a chunk")
+    prepare([path], work / "out", CONFIG, tagger=second, workers=1)
+    assert first.seen + second.seen == whole.seen
+    assert contents(work / "out") == contents(tmp_path / "whole")
+    assert [entry.name for entry in work.iterdir()] == ["out"]
+
+
+def test_an_unfinished_run_of_other_inputs_is_not_taken_up(
+    tmp_path: Path, write_clusters: WriteClusters, rule_tagger: Tagger
+) -> None:
+    unfinished = tmp_path / "work" / ".out.unfinished"
+    unfinished.mkdir(parents=True)
+    (unfinished / "origin.json").write_text('{"inputs": []}')
+    (unfinished / "journal.jsonl").write_text('{"sizes": {}, "types": {}, "state": {"chunks": 1}}\n')
+    prepare([write_clusters(CLUSTERS)], tmp_path / "work" / "out", CONFIG, tagger=rule_tagger, workers=1)
+    assert Prepared(tmp_path / "work" / "out").manifest["counts"]["clusters"] == 3
+    assert not unfinished.exists()
+
+
 def test_neither_processes_nor_chunks_change_a_byte(
     tmp_path: Path, write_clusters: WriteClusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,3 +64,16 @@ def test_words_stand_apart_and_clitics_do_not(tokenizer: Tokenizer) -> None:
     assert bare != apart
     joined = spans._join_forms([tuple(bare), tuple(apart), tuple(clitic)], [2, 5, 3], tokenizer)
     assert joined == [(tuple(apart), 7), (tuple(clitic), 3)]
+
+
+def test_parts_of_a_corpus_are_counted_as_the_whole(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    sentences = [
+        [(int(rng.integers(3)), " ".join(rng.choice(WORDS, rng.integers(1, 3)))) for _ in range(rng.integers(1, 4))]
+        for _ in range(60)
+    ]
+    whole = vocabulary(sentences, 2, tokenizer)
+    for size in (1, 7):
+        monkeypatch.setattr(spans, "_BLOCK_SENTENCES", size)
+        parts = vocabulary(sentences, 2, tokenizer)
+        assert [list(each.items()) for each in parts] == [list(each.items()) for each in whole]

@@ -37,7 +37,7 @@ class Hash:
         self._hash.update(data)
 
     def add_row(self, row: Row) -> None:
-        self.add(json.dumps(row.fields).encode() + b"\n")
+        self.add(json.dumps(row.fields, default=str).encode() + b"\n")
 
     def __str__(self) -> str:
         return self._hash.hexdigest()

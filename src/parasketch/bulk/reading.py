@@ -1,4 +1,4 @@
-"""Rows of files of any length: text, CSV, TSV and JSON lines, one after the other.
+"""Rows of files of any length: text, CSV, TSV, JSON lines and Parquet, one after the other.
 
 A row keeps all its columns. Every row that can be read comes out, whatever its text; a row that cannot be read (no
 JSON, a wrong number of fields, no UTF-8) is handed to `on_bad` and left out. A file that is something else as a whole
@@ -11,13 +11,16 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from parasketch.delimited import join_lines, split_fields, split_header
 from parasketch.errors import DataError, UsageError
 from parasketch.files import STANDARD_STREAM, read_lines
 
-RowFormat = Literal["txt", "csv", "tsv", "jsonl"]
+if TYPE_CHECKING:
+    import pyarrow
+
+RowFormat = Literal["txt", "csv", "tsv", "jsonl", "parquet"]
 OnBad = Callable[[DataError], None]
 Lines = Iterator[tuple[int, str]]
 
@@ -28,6 +31,7 @@ ENDINGS: dict[str, RowFormat] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
+    ".parquet": "parquet",
 }
 USUAL_COLUMNS = ("text", "sentence", "question", "input", "source")
 
@@ -49,6 +53,8 @@ class Rows:
     columns: Sequence[str]
     """Of the header, or of the first row."""
     rows: Iterator[Row]
+    schema: "pyarrow.Schema | None" = None
+    """The types of the columns, where the file has types."""
 
 
 def open_rows(path: str, *, column: str | None, on_bad: OnBad, stream: IO[bytes] | None = None) -> Rows:
@@ -56,6 +62,8 @@ def open_rows(path: str, *, column: str | None, on_bad: OnBad, stream: IO[bytes]
 
     With a `stream` that is read instead, and the path is only its name.
     """
+    if format_of(path) == "parquet":
+        return _open_parquet(path, column)
     lines = read_lines(path, on_bad, stream)
     first = next((pair for pair in lines if pair[1].strip()), None) if _is_structured(path, column) else None
     if first is None:
@@ -152,6 +160,14 @@ def _open_json(path: str, first: tuple[int, str], lines: Lines, column: str | No
     return Rows("jsonl", found, list(fields), (Row(each, each.get(found)) for _, each in both))
 
 
+def _open_parquet(path: str, column: str | None) -> Rows:
+    from parasketch.bulk.parquet import open_parquet
+
+    schema, rows = open_parquet(path)
+    found = _find_column(column, schema.names, path)
+    return Rows("parquet", found, schema.names, (Row(each, each[found]) for each in rows), schema)
+
+
 def _json_objects(path: str, lines: Lines, on_bad: OnBad) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in lines:
         if not line.strip():
@@ -166,7 +182,7 @@ def _json_objects(path: str, lines: Lines, on_bad: OnBad) -> Iterator[tuple[int,
             on_bad(DataError("not a JSON object", path=path, line=number, expected='a line such as {"text": "..."}'))
 
 
-def _find_column(column: str | None, columns: Sequence[str], path: str, line: int) -> str:
+def _find_column(column: str | None, columns: Sequence[str], path: str, line: int | None = None) -> str:
     if column is None:
         usual = [name for name in USUAL_COLUMNS if name in columns]
         if usual or len(columns) == 1:

@@ -5,54 +5,19 @@ byte by byte, as one that was not. Rows that arrive on standard input are worked
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
-from parasketch.bulk.output import Batch, Hash, Settings, open_output
+from parasketch.bulk.answers import BulkReport, ParaphraseTexts, answer
+from parasketch.bulk.output import Batch, Hash, Settings, open_output, record_path
 from parasketch.bulk.reading import ENDINGS, OnBad, Row, RowFormat, count_rows, format_of, open_rows
 from parasketch.bulk.stream import Arriving, as_binary, standard_input
-from parasketch.bulk.writing import NOT_ACCEPTED, RowWriter
+from parasketch.bulk.writing import PROBLEM, RESULTS, RowWriter
 from parasketch.console import progress_bar
 from parasketch.errors import DataError, UsageError
-from parasketch.files import STANDARD_STREAM
-from parasketch.generate.paraphrases import Paraphrase
-from parasketch.generate.requests import problem_with
-
-
-class ParaphraseTexts(Protocol):
-    """Anything that paraphrases a list of texts."""
-
-    def __call__(self, texts: list[str], /) -> list[list[Paraphrase]]: ...
-
-
-@dataclass
-class BulkReport:
-    """What happened to the rows of a file."""
-
-    done: int = 0
-    """Rows written this time."""
-    skipped: int = 0
-    """Rows that were there already."""
-    problems: int = 0
-    """Rows written this time without a paraphrase, because they have no text."""
-    refused: int = 0
-    """Rows written this time without a paraphrase, because none was acceptable (`strict`)."""
-    paraphrases: int = 0
-    """Paraphrases written this time,"""
-    not_accepted: int = 0
-    """those of them that are not accepted,"""
-    with_losses: int = 0
-    """that lost something,"""
-    with_warnings: int = 0
-    """and that have a warning."""
-
-    def count(self, paraphrases: Sequence[Paraphrase]) -> None:
-        """Add the paraphrases of a row."""
-        self.paraphrases += len(paraphrases)
-        self.not_accepted += sum(not paraphrase.accepted for paraphrase in paraphrases)
-        self.with_losses += sum(bool(paraphrase.lost) for paraphrase in paraphrases)
-        self.with_warnings += sum(bool(paraphrase.warnings) for paraphrase in paraphrases)
+from parasketch.files import STANDARD_STREAM, read_lines
 
 
 def paraphrase_file(
@@ -76,6 +41,67 @@ def paraphrase_file(
     """
     if batch_size < 1:
         raise UsageError(f"the batch size is {batch_size} (expected at least 1)")
+    settings = {**settings, "batch_size": batch_size, "strict": strict}
+    work = partial(
+        _paraphrase_lines, paraphrase, path, column=column, n=n, settings=settings, resume=resume, on_bad=on_bad,
+        report=report, batch_size=batch_size, strict=strict,
+    )  # fmt: skip
+    if out != STANDARD_STREAM and _output_format(out) == "parquet":
+        _paraphrase_to_parquet(work, path, out, column=column, n=n, settings=settings, resume=resume, report=report)
+    else:
+        work(out)
+
+
+def _paraphrase_to_parquet(
+    work: Callable[[str], None],
+    path: str,
+    out: str,
+    *,
+    column: str | None,
+    n: int,
+    settings: Settings,
+    resume: bool,
+    report: BulkReport,
+) -> None:
+    """The answers grow as JSON lines beside the output; when the last is there, they become a Parquet file."""
+    from parasketch.bulk.parquet import settings_in, write_parquet
+
+    if not Path(path).is_file():
+        raise UsageError(f"{out}: Parquet is made of an input that can be read twice: name a file, or write JSON lines")
+    target, lines = Path(out), f"{out}.rows.jsonl"
+    if target.exists():
+        before, rows = settings_in(target)
+        if not resume:
+            raise UsageError(f"{out} exists: remove it first, or give another --out")
+        if before != json.loads(json.dumps(dict(settings))):
+            raise UsageError(f"{out} was not written by this command with these settings: give another --out")
+        report.skipped = rows
+        return
+    source = open_rows(path, column=column, on_bad=lambda _: None)
+    RowWriter(source, "parquet", n)  # refuses what Parquet cannot hold before any work is done
+    work(lines)
+    answers = (json.loads(line) for _, line in read_lines(lines))
+    both = zip(source.rows, answers, strict=True)
+    added = ({**row.fields, RESULTS: each[RESULTS], PROBLEM: each.get(PROBLEM)} for row, each in both)
+    write_parquet(target, source.columns if source.schema is None else source.schema, added, settings)
+    Path(lines).unlink()
+    record_path(lines).unlink()
+
+
+def _paraphrase_lines(
+    paraphrase: ParaphraseTexts,
+    path: str,
+    out: str,
+    *,
+    column: str | None,
+    n: int,
+    settings: Settings,
+    resume: bool,
+    on_bad: OnBad,
+    report: BulkReport,
+    batch_size: int,
+    strict: bool,
+) -> None:
     arriving = standard_input() if path == STANDARD_STREAM else None
     source = open_rows(path, column=column, on_bad=on_bad, stream=None if arriving is None else as_binary(arriving))
     writer = RowWriter(source, _output_format(out), n)
@@ -83,7 +109,6 @@ def paraphrase_file(
     if first is None:
         raise DataError("has not a single row that can be read", path=path, expected=f"texts ({', '.join(ENDINGS)})")
     rows = itertools.chain([first], source.rows)
-    settings = {**settings, "batch_size": batch_size, "strict": strict}
     with open_output(path, out, settings, resume=resume) as output, progress_bar() as bar:
         seen = Hash()
         _skip(rows, output.done, seen, path, out)
@@ -94,15 +119,11 @@ def paraphrase_file(
         while batch := _next_batch(rows, batch_size, arriving):
             for row in batch:
                 seen.add_row(row)
-            results = _work(paraphrase, batch, strict=strict)
-            lines = [writer.line(row, found, problem) for row, found, problem in results]
+            answers = answer(paraphrase, [row.text for row in batch], strict=strict)
+            lines = [writer.line(row, each.paraphrases, each.problem) for row, each in zip(batch, answers, strict=True)]
             output.write(header + "".join(lines), report.skipped + report.done + len(batch), seen)
             header = ""
-            report.done += len(batch)
-            for _, found, problem in results:
-                report.count(found)
-                report.refused += problem == NOT_ACCEPTED
-                report.problems += problem is not None and problem != NOT_ACCEPTED
+            report.add(answers)
             bar.advance(task, len(batch))
         output.check_end()
 
@@ -128,23 +149,6 @@ def _skip(rows: Iterator[Row], done: Batch, seen: Hash, path: str, out: str) -> 
             f"{path} has changed: its first {done.rows:,} rows are not those that {out} was made from; "
             "give another --out"
         )
-
-
-def _work(
-    paraphrase: ParaphraseTexts, batch: list[Row], *, strict: bool
-) -> list[tuple[Row, list[Paraphrase], str | None]]:
-    """Each row with its paraphrases, or with the reason why it has none."""
-    problems = ["has no text" if row.text is None else problem_with(row.text) for row in batch]
-    texts = [row.text for row, problem in zip(batch, problems, strict=True) if problem is None]
-    found = iter(paraphrase([text for text in texts if isinstance(text, str)]) if texts else [])
-    results = []
-    for row, problem in zip(batch, problems, strict=True):
-        paraphrases = next(found) if problem is None else []
-        if strict and problem is None:
-            paraphrases = [one for one in paraphrases if one.accepted]
-            problem = None if paraphrases else NOT_ACCEPTED
-        results.append((row, paraphrases, problem))
-    return results
 
 
 def _output_format(out: str) -> RowFormat:

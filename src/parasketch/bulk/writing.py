@@ -14,7 +14,6 @@ from parasketch.errors import UsageError
 from parasketch.generate.paraphrases import Paraphrase
 
 RESULTS, PROBLEM = "paraphrases", "problem"
-NOT_ACCEPTED = "no acceptable paraphrase was found"
 ABOUT = ("accepted", "lost", "warnings")
 """Columns of a table that say more about the paraphrases: theirs in order, with a bar between."""
 _DIGITS = 4
@@ -25,14 +24,14 @@ class RowWriter:
 
     def __init__(self, source: Rows, format: RowFormat, n: int) -> None:
         self.format, self._columns, self._n = format, list(source.columns), n
-        if source.format == "jsonl" and format in ("csv", "tsv"):
+        if source.format == "jsonl" and format in ("csv", "tsv", "parquet"):
             raise UsageError("the rows of a JSON lines file may differ in their columns: write JSON lines or text")
         self._check(self._columns)
 
     @property
     def header(self) -> str:
         """The first line of the output; nothing where a format has no header."""
-        return "" if self.format in ("txt", "jsonl") else self._table_line([*self._columns, *self._added()])
+        return "" if self.format not in ("csv", "tsv") else self._table_line([*self._columns, *self._added()])
 
     def line(self, row: Row, paraphrases: Sequence[Paraphrase], problem: str | None) -> str:
         """One row, its line end included."""
@@ -41,8 +40,8 @@ class RowWriter:
             return "\t".join(" ".join(text.split()) for text in texts) + "\n"
         if self.format == "jsonl":
             self._check(row.fields)  # each row may have others
-            result = {**row.fields, RESULTS: [_rounded(paraphrase.to_dict()) for paraphrase in paraphrases]}
-            return json.dumps(result | ({PROBLEM: problem} if problem else {}), ensure_ascii=False) + "\n"
+            result = {**row.fields, RESULTS: as_values(paraphrases)} | ({PROBLEM: problem} if problem else {})
+            return json.dumps(result, ensure_ascii=False, default=str) + "\n"  # Parquet has dates and the like
         padded = texts + [""] * (self._n - len(texts))
         about = (
             _in_order("true" if paraphrase.accepted else "false" for paraphrase in paraphrases),
@@ -58,7 +57,7 @@ class RowWriter:
             raise UsageError(f"there is a column {clash[0]!r} already: rename it, or write a text file")
 
     def _added(self) -> list[str]:
-        if self.format == "jsonl":
+        if self.format in ("jsonl", "parquet"):
             return [RESULTS, PROBLEM]
         return [*(f"paraphrase_{rank}" for rank in range(1, self._n + 1)), *ABOUT, PROBLEM]
 
@@ -72,6 +71,11 @@ def _in_order(parts: Iterable[str]) -> str:
     """What there is to say of each paraphrase; nothing if there is nothing to say of any."""
     found = list(parts)
     return " | ".join(found).strip() if any(found) else ""
+
+
+def as_values(paraphrases: Sequence[Paraphrase]) -> list[dict[str, Any]]:
+    """Paraphrases as plain values."""
+    return [_rounded(paraphrase.to_dict()) for paraphrase in paraphrases]
 
 
 def _rounded(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`parasketch paraphrase | sketches | demo`: paraphrases of a text or of a whole file, and what sketches do to them."""
 
-import contextlib
 import json
 import os
 import sys
@@ -13,15 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from parasketch.bulk.work import BulkReport, paraphrase_file
-from parasketch.bulk.writing import NOT_ACCEPTED
+from parasketch.bulk.answers import NOT_ACCEPTED
+from parasketch.bulk.work import paraphrase_file
+from parasketch.cli.whole_files import Engine, ShardFormat, do_and_tell, paraphrase_on_ray, until_the_reader_leaves
 from parasketch.console import console, progress_bar
-from parasketch.data.records import BadRows
-from parasketch.errors import DataError, ParasketchError, UsageError
+from parasketch.errors import DataError, UsageError
 from parasketch.files import STANDARD_STREAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from parasketch.analyse.tables import SketchTable
     from parasketch.generate.paraphraser import Paraphraser
@@ -53,8 +52,11 @@ def register(app: typer.Typer) -> None:
 
 
 def paraphrase_command(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT|FILE|-", help="A text, a file of texts, or - for standard input.")
+    texts: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT|FILE|-", help="A text, a file of texts, or - for standard input; RAY: files and directories."
+        ),
     ],
     n: Annotated[int, typer.Option("-n", help="How many paraphrases of each text.")] = 1,
     model: ModelName = None,
@@ -78,7 +80,7 @@ def paraphrase_command(
     ] = None,
     column: Annotated[str | None, typer.Option("--column", help="FILE: the column with the texts.")] = None,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="FILE: where the rows go (.jsonl, .csv, .tsv, .txt).")
+        str, typer.Option("--out", "-o", help="FILE: where the rows go (.jsonl, .csv, .tsv, .txt, .parquet).")
     ] = STANDARD_STREAM,
     resume: Annotated[bool, typer.Option("--resume", help="FILE: continue an output that was cut.")] = False,
     batch_size: Annotated[
@@ -101,45 +103,60 @@ def paraphrase_command(
         bool, typer.Option("--show-orders", help="TEXT, sowreap: show the order of words that each one follows.")
     ] = False,
     device: Device = None,
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="Where the work is done: in this process, or by workers on Ray.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option("--address", help="RAY: a cluster, such as auto or ray://head:10001.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="RAY: how many, each with its model; one for each core.")
+    ] = None,
+    shard_rows: Annotated[
+        int, typer.Option("--shard-rows", min=1, help="RAY: how many rows go into one file of the output.")
+    ] = 1024,
+    format: Annotated[ShardFormat, typer.Option("--format", help="RAY: what the files of the output are.")] = "jsonl",
 ) -> None:
     """Paraphrase a text, or every row of a file.
 
-    Files may be text (one a line), CSV, TSV or JSON lines, plain or .gz and of any length. Their other columns are
-    kept; a row without a text is kept too, with a word about the problem.
+    Files may be text (one a line), CSV, TSV, JSON lines or Parquet, plain or .gz and of any length. Their other columns
+    are kept; a row without a text is kept too, with a word about the problem.
+
+    With --engine ray many files are worked on by many workers, and --out is a directory of shards with a manifest.
 
     Example: [bold]parasketch paraphrase "How do I become a good writer?" -n 5[/bold]
 
     Example: [bold]parasketch paraphrase "How do I become a writer?" --like "What are the benefits of green tea?"[/bold]
 
     Example: [bold]parasketch paraphrase faq.csv --column question -n 3 --out faq.jsonl --resume[/bold]
+
+    Example: [bold]parasketch paraphrase corpus/ --engine ray --address auto --out paraphrased --resume[/bold]
     """
+    from parasketch.bulk.job import Job
     from parasketch.bulk.reading import names_a_file
     from parasketch.generate.paraphrases import Sketch
 
+    job = Job(
+        model=model, semantic=semantic, n=n, like=like, sketch=None if sketch is None else Sketch.parse(sketch),
+        depth=depth, plain=plain, temperature=temperature, seed=seed, split=split, rounds=rounds, show_bow=show_bow,
+    )  # fmt: skip
+    if engine == "ray":
+        _prepare_for_torch(model)
+        paraphrase_on_ray(
+            job, texts, out, column=column, format=format, resume=resume, batch_size=batch_size, strict=strict,
+            shard_rows=shard_rows, address=address, workers=workers, device=device,
+        )  # fmt: skip
+        return
+    if len(texts) > 1:
+        raise UsageError("one text or one file at a time (is the text in quotes?); several files: --engine ray")
+    [text] = texts
     is_file = names_a_file(text)
     if not is_file and (column or resume or out != STANDARD_STREAM):
         raise UsageError("--column, --out and --resume are for files, and this is a text (is the file's name right?)")
-    codes = None if sketch is None else Sketch.parse(sketch)
-    paraphraser = _load(model, device, semantic)
+    _prepare_for_torch(model)
+    run = job.load(device=device, batch_size=batch_size)
     if show_orders:
-        paraphraser.require("orders", "--show-orders")
-
-    def run(texts: list[str], /) -> "list[list[Paraphrase]]":
-        return paraphraser(
-            texts,
-            n=n,
-            like=like,
-            sketch=codes,
-            depth=depth,
-            rerank=not plain,
-            temperature=temperature,
-            seed=seed,
-            split=split,
-            rounds=rounds,
-            show_bow=show_bow,
-            batch_size=batch_size,
-        )
-
+        run.paraphraser.require("orders", "--show-orders")
     if not is_file:
         with progress_bar() as bar:
             bar.add_task("paraphrasing", total=None)
@@ -147,41 +164,18 @@ def paraphrase_command(
         accepted = [one for one in found if one.accepted]
         if strict and not accepted:
             raise DataError(NOT_ACCEPTED)
-        with _until_the_reader_leaves():
+        with until_the_reader_leaves():
             plain_text = not sys.stdout.isatty()
             _print_paraphrases(
                 accepted if strict else found, as_json=as_json, plain=plain_text, show_orders=show_orders
             )
         return
-    from parasketch.generate.pretrained import fingerprint
-
-    settings = {
-        "input": text, "column": column, "model": model, "weights": fingerprint(model), "semantic": semantic, "n": n,
-        "like": like, "sketch": codes, "depth": depth, "plain": plain, "temperature": temperature, "seed": seed,
-        "split": split, "rounds": rounds, "show_bow": show_bow,
-    }  # fmt: skip
+    settings = {"input": text, "column": column, **job.settings()}
     work = partial(
         paraphrase_file, run, text, out,
         column=column, n=n, settings=settings, resume=resume, batch_size=batch_size, strict=strict,
     )  # fmt: skip
-    _paraphrase_file(work, out)
-
-
-def _paraphrase_file(work: "Callable[..., None]", out: str) -> None:
-    """Have a file worked on, and say what came of it, also when it is stopped."""
-    bad, report = BadRows(), BulkReport()
-    try:
-        with _until_the_reader_leaves():
-            work(on_bad=bad, report=report)
-    except KeyboardInterrupt:
-        _tell(bad, report, out)
-        go_on = "" if out == STANDARD_STREAM else ": the same command with --resume goes on from here"
-        console.print(f"[yellow]stopped[/yellow]{go_on}")
-        raise typer.Exit(130) from None
-    except ParasketchError:
-        _tell(bad, report, out)
-        raise
-    _tell(bad, report, out)
+    do_and_tell(work, out)
 
 
 def sketches_command(
@@ -243,10 +237,17 @@ def demo_command(
     results.print(_truncated(paraphraser, text, like))
 
 
-def _load(model: str | None, device: str | None, semantic: str | None = None) -> "Paraphraser":
+def _load(model: str | None, device: str | None) -> "Paraphraser":
+    _prepare_for_torch(model)
+    from parasketch.generate.paraphraser import Paraphraser
+
+    return Paraphraser.from_pretrained(model, device=device)
+
+
+def _prepare_for_torch(model: str | None) -> None:
+    """What has to happen before a model is loaded; say so if the default one is not the best there is."""
     # Threads that wait must not spin: on a busy machine that makes a command many times as slow. Read with torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from parasketch.generate.paraphraser import Paraphraser
     from parasketch.systems.sketchlm.base import is_installed
 
     if model is None and not is_installed():
@@ -254,19 +255,6 @@ def _load(model: str | None, device: str | None, semantic: str | None = None) ->
             "[yellow]note:[/yellow] the small models for questions and captions answer; the model for everyday English "
             "needs its base, once: parasketch get everyday (93 MB)"
         )
-
-    return Paraphraser.from_pretrained(model, device=device, semantic=semantic)
-
-
-@contextlib.contextmanager
-def _until_the_reader_leaves() -> "Iterator[None]":
-    """A reader of standard output that has seen enough, such as `head`, is no error."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
-        raise typer.Exit from None
 
 
 def _print_paraphrases(
@@ -349,28 +337,3 @@ def _explain(model: str, level: int | None) -> None:
             cells = [str(code.level), str(code.code), f"{code.share:.1%}", escape(code.name), format_p(code.least_p)]
             table.add_row(*cells, escape("\n".join(code.sentences)))
     Console(highlight=False).print(table)
-
-
-def _tell(bad: BadRows, report: BulkReport, out: str) -> None:
-    """Counts of what was read and written."""
-    if bad.count:
-        console.print(f"[yellow]{bad.count:,} rows could not be read and were left out[/yellow]")
-    for error in bad.first:
-        console.print(f"  {escape(str(error))}", soft_wrap=True)
-    if not report.done + report.skipped:
-        return
-    rows = [
-        (f"after {report.skipped:,} that were there", report.skipped),
-        (f"{report.problems:,} of them without a text", report.problems),
-        (f"{report.refused:,} of them without an acceptable paraphrase", report.refused),
-    ]
-    parts = ", ".join([f"{report.done:,} rows written", *(said for said, count in rows if count)])
-    console.print(f"{parts}: {escape(out)}", soft_wrap=True)
-    doubts = [
-        (f"{report.not_accepted:,} not accepted", report.not_accepted),
-        (f"{report.with_losses:,} lost something", report.with_losses),
-        (f"{report.with_warnings:,} with warnings", report.with_warnings),
-    ]
-    parts = ", ".join(said for said, count in doubts if count) or "all accepted"
-    if report.paraphrases:
-        console.print(f"{report.paraphrases:,} paraphrases: {parts}", soft_wrap=True)

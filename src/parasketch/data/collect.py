@@ -1,9 +1,9 @@
 """The chunks of a corpus joined into flat arrays, and the index of who shares a template with whom.
 
-Nothing here holds an object per sentence: ids come from sorting hashes, and templates wait in a file.
+Nothing here holds an object per sentence: arrays grow on the disk, and ids come from sorting hashes.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.data.annotate import AnnotatedChunk, text_hash
-from parasketch.data.prepared import TEMPLATES, Arrays, Ints, offsets
+from parasketch.data.prepared import Arrays, Ints, offsets
 from parasketch.data.spans import span_vocabulary
+from parasketch.data.spool import Spool
 from parasketch.text.tokenizer import Tokenizer
 
-_ALL_TEMPLATES = "templates.all"
+_ALL_TEMPLATES = "all_templates"
 
 
 class Collector:
-    """The chunks of the whole corpus, end to end."""
+    """The chunks of the whole corpus, end to end, on the disk; what a killed one had is taken up again."""
 
     def __init__(self, directory: Path) -> None:
-        self.tags: dict[str, int] = {}
-        self.dropped: Counter[str] = Counter()
-        self.num_sentences = 0
-        self._directory = directory
-        self._parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
-        self._num_lines = 0
+        self._spool = Spool(directory)
+        state = self._spool.state or {"chunks": 0, "tags": {}, "dropped": {}, "num_sentences": 0, "num_lines": 0}
+        self.num_chunks: int = state["chunks"]
+        """How many chunks are there."""
+        self.tags: dict[str, int] = state["tags"]
+        self.dropped: Counter[str] = Counter(state["dropped"])
+        self.num_sentences: int = state["num_sentences"]
+        self._num_lines: int = state["num_lines"]
 
     def add(self, chunk: AnnotatedChunk) -> None:
-        """Append a chunk; its templates, which are long and mostly different, wait in a file."""
+        """Append a chunk; its templates, which are long and mostly different, wait as lines."""
         self.dropped.update(chunk.dropped)
         self.num_sentences += len(chunk.texts)
         tag_numbers = [0, *(self.tags.setdefault(tag, len(self.tags)) + 1 for tag in chunk.tags)]
-        self._append(
+        self._spool.append(
             tokens=chunk.tokens,
             token_counts=chunk.token_counts,
             cluster_sizes=chunk.cluster_sizes,
@@ -46,46 +49,55 @@ class Collector:
             slot_ends=chunk.slot_ends,
         )
         self._num_lines += len(chunk.template_texts)
-        with (self._directory / _ALL_TEMPLATES).open("a", encoding="utf-8", errors="surrogatepass") as stream:
-            stream.writelines(f"{text}\n" for text in chunk.template_texts)
+        self._spool.append_lines(_ALL_TEMPLATES, chunk.template_texts)
+        self.num_chunks += 1
 
-    def _append(self, **parts: NDArray[Any]) -> None:
-        for name, part in parts.items():
-            self._parts[name].append(part)
+    def mark(self) -> None:
+        """From here it can go on after a kill."""
+        self._spool.mark(
+            {
+                "chunks": self.num_chunks,
+                "tags": self.tags,
+                "dropped": self.dropped,
+                "num_sentences": self.num_sentences,
+                "num_lines": self._num_lines,
+            }
+        )
 
-    def _joined(self, name: str) -> NDArray[Any]:
-        return np.concatenate(self._parts.pop(name))
-
-    def arrays(self, tokenizer: Tokenizer) -> Arrays:
-        """Index everything; call once."""
-        tokens = self._joined("tokens").astype(np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.int32)
+    def arrays(self, tokenizer: Tokenizer, templates: Path) -> Arrays:
+        """Index everything, and write the different templates to a file."""
+        spool = self._spool
+        small = tokenizer.vocab_size <= 1 << 16
         flat = {
-            "tokens": tokens,
-            "token_offsets": offsets(self._joined("token_counts")),
-            "slot_offsets": offsets(self._joined("slot_counts")),
-            "slot_tags": self._joined("slot_tags"),
-            "slot_ends": self._joined("slot_ends"),
+            "tokens": spool.array("tokens").astype(np.uint16) if small else spool.array("tokens"),
+            "token_offsets": offsets(spool.array("token_counts")),
+            "slot_offsets": offsets(spool.array("slot_counts")),
+            "slot_tags": spool.array("slot_tags"),
+            "slot_ends": spool.array("slot_ends"),
         }
-        cluster_offsets = offsets(self._joined("cluster_sizes"))
-        text_ids = np.unique(self._joined("texts"), return_inverse=True)[1].astype(np.int32)
-        index = index_templates(cluster_offsets, self._template_ids(), text_ids)
+        cluster_offsets = offsets(spool.array("cluster_sizes"))
+        text_ids = np.unique(spool.array("texts"), return_inverse=True)[1].astype(np.int32)
+        index = index_templates(cluster_offsets, self._template_ids(templates), text_ids)
         return Arrays(**flat, **index, **span_vocabulary(**flat, num_tags=len(self.tags), tokenizer=tokenizer))
 
-    def _template_ids(self) -> NDArray[np.int32]:
+    def close(self) -> None:
+        self._spool.close()
+
+    def _template_ids(self, templates: Path) -> NDArray[np.int32]:
         """Number the different templates in the order in which they occur and write them down; [S]."""
-        _, first_lines, inverse = np.unique(self._joined("line_hashes"), return_index=True, return_inverse=True)
+        hashes = self._spool.array("line_hashes")
+        _, first_lines, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         numbers = np.empty(len(first_lines), dtype=np.int32)
         numbers[np.argsort(first_lines)] = np.arange(len(first_lines))
         is_first = np.zeros(self._num_lines, dtype=bool)
         is_first[first_lines] = True
-        source = self._directory / _ALL_TEMPLATES
+        source = self._spool.path(_ALL_TEMPLATES)
         with (
             source.open(encoding="utf-8", errors="surrogatepass", newline="\n") as lines,
-            (self._directory / TEMPLATES).open("w", encoding="utf-8", errors="replace", newline="\n") as stream,
+            templates.open("w", encoding="utf-8", errors="replace", newline="\n") as stream,
         ):
             stream.writelines(line for line, first in zip(lines, is_first, strict=True) if first)
-        source.unlink()
-        template_ids: NDArray[np.int32] = numbers[inverse][self._joined("lines")]
+        template_ids: NDArray[np.int32] = numbers[inverse][self._spool.array("lines")]
         return template_ids
 
 

@@ -1,12 +1,16 @@
 """From clusters to a prepared corpus: clean, tokenise, tag, build templates and index them, once.
 
-The slow part, tagging, runs chunk by chunk in a pool of processes, and what comes back are flat arrays, so
-that memory grows by a few bytes a token and nothing else. The result does not depend on the number of processes,
-appears whole or not at all, and is left alone if it is up to date.
+The slow part, tagging, runs chunk by chunk in a pool of processes whose memory does not grow, and what comes back are
+flat arrays that grow on the disk. Only the index made at the end, some bytes a sentence, is held in memory. The result
+does not depend on the number of processes, appears whole or not at all, and is left alone if it is up to date. A run
+that was killed is taken up again by the same call.
 """
 
+import contextlib
 import hashlib
+import itertools
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +26,8 @@ from parasketch.data.annotate import Annotator
 from parasketch.data.collect import Collector
 from parasketch.data.corpora import read_clusters
 from parasketch.data.parallel import cores, work_in_order
-from parasketch.data.prepared import FORMAT, MANIFEST, TOKENIZER, Arrays, Prepared, read_manifest
+from parasketch.data.prepared import FORMAT, MANIFEST, TEMPLATES, TOKENIZER, Arrays, Prepared, read_manifest
+from parasketch.data.spool import Spool
 from parasketch.errors import DataError, UsageError
 from parasketch.text.tagger import Tagger, load_tagger
 from parasketch.text.templates import TemplateKind
@@ -30,6 +35,8 @@ from parasketch.text.tokenizer import Tokenizer
 from parasketch.version import __version__
 
 CHUNK_SENTENCES = 1000
+_MARK_EVERY = 20  # chunks: what a kill costs at most
+_ORIGIN = "origin.json"
 
 
 def prepare(
@@ -55,22 +62,49 @@ def prepare(
     if _is_up_to_date(out, origin):
         console.print(f"{out} is up to date: nothing to do")
         return Prepared(out)
-    ready = ready or _train_tokenizer(inputs, config.vocab_size)
-    with files.write_directory(out) as directory:
-        ready.save(directory / TOKENIZER)
-        recipe = _Recipe(directory / TOKENIZER, tagger, config.templates, config.max_tokens)
-        collected = _collect(inputs, directory, recipe, workers)
-        arrays = collected.arrays(ready)
-        for name in Arrays.names():
-            np.save(directory / f"{name}.npy", getattr(arrays, name), allow_pickle=False)
-        manifest = origin | {
-            "tokenizer": ready.fingerprint,
-            "tags": list(collected.tags),
-            "counts": _counts(arrays, collected.dropped),
-        }
-        with files.write_text(directory / MANIFEST) as stream:
-            stream.write(json.dumps(manifest, indent=2) + "\n")
+    with _unfinished(out, origin) as work:
+        if (work / TOKENIZER).exists():  # of a run that was killed
+            ready = Tokenizer.load(work / TOKENIZER)
+        else:
+            ready = ready or _train_tokenizer(inputs, config.vocab_size)
+            ready.save(work / TOKENIZER)
+        recipe = _Recipe(work / TOKENIZER, tagger, config.templates, config.max_tokens)
+        collected = _collect(inputs, work, recipe, workers)
+        with files.write_directory(out) as directory:
+            ready.save(directory / TOKENIZER)
+            arrays = collected.arrays(ready, directory / TEMPLATES)
+            for name in Arrays.names():
+                np.save(directory / f"{name}.npy", getattr(arrays, name), allow_pickle=False)
+            manifest = origin | {
+                "tokenizer": ready.fingerprint,
+                "tags": list(collected.tags),
+                "counts": _counts(arrays, collected.dropped),
+            }
+            with files.write_text(directory / MANIFEST) as stream:
+                stream.write(json.dumps(manifest, indent=2) + "\n")
+        collected.close()
     return Prepared(out)
+
+
+@contextlib.contextmanager
+def _unfinished(out: Path, origin: dict[str, Any]) -> Iterator[Path]:
+    """A hidden directory beside `out` for what is being made; kept if a run ends early and has something to keep."""
+    work = out.resolve().with_name(f".{out.name}.unfinished")
+    work.mkdir(parents=True, exist_ok=True)
+    with files.lock(work):
+        known = work / _ORIGIN
+        if not known.exists() or json.loads(known.read_text("utf-8")) != origin:
+            for entry in work.iterdir():
+                entry.unlink()
+            with files.write_text(known) as stream:
+                json.dump(origin, stream)
+        try:
+            yield work
+        except BaseException:
+            if not Spool(work).state:
+                shutil.rmtree(work)
+            raise
+        shutil.rmtree(work)
 
 
 def _check_out(out: Path) -> None:
@@ -174,11 +208,17 @@ def _collect(inputs: Sequence[Path], directory: Path, recipe: _Recipe, workers: 
         # A process takes about a second to start, which a small corpus is not worth.
         workers = max(1, min(cores(), num_sentences // CHUNK_SENTENCES))
     collector = Collector(directory)
+    done = collector.num_sentences + collector.dropped.total()
+    if done:
+        console.print(f"going on after {done:,} sentences that were tagged before")
     with progress_bar() as bar:
-        task = bar.add_task("tagging", total=num_sentences)
-        for chunk in work_in_order(recipe.annotator, _chunks(inputs), workers):
+        task = bar.add_task("tagging", total=num_sentences, completed=done)
+        chunks = itertools.islice(_chunks(inputs), collector.num_chunks, None)
+        for number, chunk in enumerate(work_in_order(recipe.annotator, chunks, workers), start=1):
             collector.add(chunk)
             bar.advance(task, len(chunk.texts) + chunk.dropped.total())
+            if number % _MARK_EVERY == 0:
+                collector.mark()
     if not collector.num_sentences:
         raise DataError("no sentence is left", path=inputs[0], expected=f"sentences of 1 to {recipe.max_tokens} tokens")
     return collector

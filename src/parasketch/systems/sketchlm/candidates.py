@@ -23,9 +23,9 @@ Sketch = tuple[int, ...]
 class SearchSettings:
     """How candidates are made."""
 
-    sketches: int = 8
+    sketches: int = 14
     """How many of the likeliest sketches are said greedily."""
-    samples: int = 8
+    samples: int = 3
     """Sentences that are sampled, in the same sketches and, where none is given, without one."""
     temperature: float = 0.8
     top_p: float = 0.9

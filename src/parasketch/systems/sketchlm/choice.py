@@ -38,14 +38,14 @@ class ChoiceSettings:
 
     likelihood: float = 1.5
     """Of the mean log-probability of a token given the source."""
-    surprise: float = 0.11
+    surprise: float = 0.05
     """Of the log-probability of the least likely token: a word that came from nowhere."""
-    verified: float = 0.08
+    verified: float = 0.15
     """Of the verifier's log-odds, which count up to 4 either way."""
-    difference: float = 1.0
+    difference: float = 0.6
     """Of the share of the wording that changed, up to `enough`."""
     enough: float = 0.6
-    length: float = 0.55
+    length: float = 0.6
     """Against a much longer or shorter output: of the absolute log-ratio of words."""
     likeness: float = 4.0
     """Of the likeness to an exemplar, where one is given."""

@@ -88,7 +88,7 @@ def _with_order(paraphrase: Paraphrase, reading: Reading | None) -> Paraphrase:
     """The order that was its sketch, in its own place."""
     if reading is None or not paraphrase.sketch:
         return paraphrase
-    words = tuple(word.text for word in reading.parse.words)
+    words = tuple(reading.text[word.start : word.end] for word in reading.parse.words)  # as they were written
     return replace(paraphrase, sketch=Sketch(), order=WordOrder(words, tuple(paraphrase.sketch)))
 
 
