@@ -42,7 +42,7 @@ def test_a_model_without_names_and_a_damaged_file(tmp_path: Path) -> None:
         read_names(tmp_path)
 
 
-@pytest.mark.parametrize("model", ["questions"])
+@pytest.mark.parametrize("model", ["questions", "captions"])
 def test_every_code_of_a_shipped_model_has_a_name_and_stands_in_its_card(model: str) -> None:
     report = read_names(find_model(model))
     assert report is not None

@@ -134,7 +134,7 @@ def sketches_command(
     for title, outputs in shown:
         table = Table("sketch", "paraphrase", title=escape(title), title_justify="left")
         for said in outputs:
-            table.add_row(".".join(map(str, said.sketch)) or "none", escape(said.text))
+            table.add_row(",".join(map(str, said.sketch)) or "none", escape(said.text))
         Console(highlight=False).print(table)
 
 

@@ -301,7 +301,7 @@ def _notes(paraphrase: "Paraphrase") -> list[str]:
 
 def _tree(table: "SketchTable") -> Tree:
     """The outputs of the likeliest sketches, under the codes that they share."""
-    tree = Tree(f"{escape(table.text)}  [dim]sketch {'.'.join(map(str, table.own))}[/dim]")
+    tree = Tree(f"{escape(table.text)}  [dim]sketch {','.join(map(str, table.own))}[/dim]")
     branches: dict[tuple[int, ...], Tree] = {(): tree}
     for said in table.said:
         path = tuple(said.sketch)
@@ -318,7 +318,7 @@ def _truncated(paraphraser: "Paraphraser", text: str, like: str) -> Table:
 
     table = Table("sketch", "paraphrase")
     for said in granularity_table(paraphraser, text, like).said:
-        table.add_row(".".join(map(str, said.sketch)) or "none", escape(said.text))
+        table.add_row(",".join(map(str, said.sketch)) or "none", escape(said.text))
     return table
 
 

@@ -294,18 +294,18 @@ def _sketches(data: str, values: dict[str, Any]) -> Iterable[str]:
     yield from (f"## What sketches do: {data}", "")
     for table in values["sketches"]:
         sketched = SketchTable(**table)
-        title = f"One input in many sketches: {sketched.text} (its own: {_dotted(sketched.own)})"
-        rows = [[_dotted(said["sketch"]), said["text"]] for said in table["said"]]
+        title = f"One input in many sketches: {sketched.text} (its own: {_sketch(sketched.own)})"
+        rows = [[_sketch(said["sketch"]), said["text"]] for said in table["said"]]
         yield markdown_table(Table(title=title, header=["sketch", "paraphrase"], rows=rows, words=_TWO))
     for table in values["granularity"]:
         granular = GranularityTable(**table)
         title = f"In the form of another, code by code: {granular.text} like: {granular.like}"
-        rows = [[_dotted(said["sketch"]) or "none", said["text"]] for said in table["said"]]
+        rows = [[_sketch(said["sketch"]) or "none", said["text"]] for said in table["said"]]
         yield markdown_table(Table(title=title, header=["codes", "paraphrase"], rows=rows, words=_TWO))
 
 
-def _dotted(sketch: Sequence[int]) -> str:
-    return ".".join(map(str, sketch))
+def _sketch(sketch: Sequence[int]) -> str:
+    return ",".join(map(str, sketch))
 
 
 def _image(drawing: Drawing) -> Iterable[str]:
