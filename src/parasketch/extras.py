@@ -9,7 +9,7 @@ from typing import Literal
 
 from parasketch.errors import UsageError
 
-Extra = Literal["train", "eval", "serve"]
+Extra = Literal["train", "eval", "serve", "torch", "export", "light"]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ def test_further_attempts_search_more_widely() -> None:
     options = Options(n=5)
     counts = [PLAN.num_sketches(options, attempt) for attempt in range(ATTEMPTS)]
     assert counts == [8, 32, 128]
-    assert [PLAN.width(options, count, attempt) for attempt, count in enumerate(counts)] == [4, 8, 16]
+    assert [PLAN.width(options, count, attempt=attempt) for attempt, count in enumerate(counts)] == [4, 8, 16]
 
 
 def test_few_sketches_are_searched_more_widely_each() -> None:
@@ -30,7 +30,7 @@ def test_the_work_for_a_request_is_bounded(n: int) -> None:
     options = Options(n=n)
     for attempt in range(ATTEMPTS):
         count = PLAN.num_sketches(options, attempt)
-        rows = count * PLAN.width(options, count, attempt)
+        rows = count * PLAN.width(options, count, attempt=attempt)
         assert n < rows <= MOST_SEARCHED
     assert PLAN.batch_size(options, 64) >= 1
 

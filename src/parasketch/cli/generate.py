@@ -71,6 +71,9 @@ def paraphrase_command(
         float | None, typer.Option("--temperature", help="Sample, more daringly from 1 on, instead of searching.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Which samples are drawn.")] = 0,
+    effort: Annotated[
+        int | None, typer.Option("--effort", help="1 (one sketch, greedily) to 5 (everything); the default is 3.")
+    ] = None,
     semantic: Annotated[
         str | None,
         typer.Option("--semantic", metavar="MODEL", help="A sentence-transformers model that joins the choice."),
@@ -91,6 +94,9 @@ def paraphrase_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="TEXT: print JSON lines instead of a table.")] = False,
     device: Device = None,
+    backend: Annotated[
+        str | None, typer.Option("--backend", help="light (onnxruntime) or torch; light where it can be had.")
+    ] = None,
 ) -> None:
     """Paraphrase a text, or every row of a file.
 
@@ -110,7 +116,7 @@ def paraphrase_command(
     if not is_file and (column or resume or out != STANDARD_STREAM):
         raise UsageError("--column, --out and --resume are for files, and this is a text (is the file's name right?)")
     codes = None if sketch is None else Sketch.parse(sketch)
-    paraphraser = _load(model, device, semantic)
+    paraphraser = _load(model, device, semantic, backend)
 
     def run(texts: list[str], /) -> "list[list[Paraphrase]]":
         return paraphraser(
@@ -122,6 +128,7 @@ def paraphrase_command(
             rerank=not plain,
             temperature=temperature,
             seed=seed,
+            effort=effort,
             split=split,
             batch_size=batch_size,
         )
@@ -141,7 +148,7 @@ def paraphrase_command(
     settings = {
         "input": text, "column": column, "model": model, "weights": fingerprint(model), "semantic": semantic, "n": n,
         "like": like, "sketch": codes, "depth": depth, "plain": plain, "temperature": temperature, "seed": seed,
-        "split": split,
+        "split": split, "effort": effort,
     }  # fmt: skip
     work = partial(
         paraphrase_file, run, text, out,
@@ -213,19 +220,21 @@ def demo_command(
     results.print(_truncated(paraphraser, text, like))
 
 
-def _load(model: str | None, device: str | None, semantic: str | None = None) -> "Paraphraser":
+def _load(
+    model: str | None, device: str | None, semantic: str | None = None, backend: str | None = None
+) -> "Paraphraser":
     # Threads that wait must not spin: on a busy machine that makes a command many times as slow. Read with torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from parasketch.generate.paraphraser import Paraphraser
-    from parasketch.systems.sketchlm.base import is_installed
+    from parasketch.generate.routing import has_base
 
-    if model is None and not is_installed():
+    if model is None and not has_base():
         console.print(
             "[yellow]note:[/yellow] the small models for questions and captions answer; the model for everyday English "
             "needs its base, once: parasketch get everyday (93 MB)"
         )
 
-    return Paraphraser.from_pretrained(model, device=device, semantic=semantic)
+    return Paraphraser.from_pretrained(model, device=device, semantic=semantic, backend=backend)
 
 
 @contextlib.contextmanager

@@ -10,18 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-import torch
-
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request
 
-Ability = Literal["sketch", "like", "depth", "temperature", "candidates"]
+Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "effort"]
 """What not all engines can do. `sketch`: texts have sketches, and one may be given; `like`: follow an exemplar;
-`depth`: truncate sketches; `temperature`: sample; `candidates`: show all candidates with their features."""
+`depth`: truncate sketches; `temperature`: sample; `candidates`: show all candidates with their features;
+`effort`: try less or more."""
 
-SKETCHING: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "candidates"})
+SKETCHING: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "candidates", "effort"})
 """All of them."""
 
 
@@ -49,8 +48,8 @@ class Engine(Protocol):
         ...
 
     @property
-    def device(self) -> torch.device:
-        """Where it works."""
+    def device(self) -> object:
+        """Where it works; its str names it."""
         ...
 
     def prepare(self, texts: Sequence[str]) -> list[PreparedText]:
@@ -89,5 +88,6 @@ _REASONS: dict[Ability, str] = {
     "like": "the kind {} cannot follow the form of another sentence",
     "depth": "the kind {} has no sketches that could be truncated",
     "temperature": "the kind {} does not sample",
+    "effort": "the kind {} always makes the same effort",
     "candidates": "the kind {} does not judge candidates by features",
 }

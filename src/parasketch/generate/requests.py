@@ -17,6 +17,7 @@ from parasketch.generate.paraphrases import Sketch
 from parasketch.text.suitability import unsuitable
 
 MOST_OUTPUTS = 1000
+LEAST_EFFORT, MOST_EFFORT = 1, 5
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_TOKEN = 100  # characters: what lies beyond so many for each token is certainly not read
@@ -73,6 +74,8 @@ class Options:
     rerank: bool = True
     temperature: float | None = None
     seed: int = 0
+    effort: int | None = None
+    """How much is tried, from LEAST_EFFORT to MOST_EFFORT; None for as much as is worth its time."""
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense with any model."""
@@ -82,6 +85,8 @@ class Options:
         if not isinstance(self.rerank, bool):
             raise UsageError(f"rerank is {self.rerank!r} (expected True or False)")
         check_number("seed", self.seed)
+        if self.effort is not None:
+            check_number("effort", self.effort, least=LEAST_EFFORT, most=MOST_EFFORT)
         if self.temperature is not None:
             real = isinstance(self.temperature, Real) and not isinstance(self.temperature, bool)
             if not real or not 0 < self.temperature <= 100:

@@ -18,16 +18,16 @@ from torch import Tensor
 
 from parasketch.config import to_dict
 from parasketch.counter_rng import random_bits
-from parasketch.errors import ConfigError, ModelError, UsageError
+from parasketch.errors import UsageError
 from parasketch.generate.acceptance import judge_trust
 from parasketch.generate.candidates import Candidate, CandidateSet, Judged
 from parasketch.generate.choice import to_paraphrases
 from parasketch.generate.engine import Ability
-from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
-from parasketch.generate.settings import GenerateConfig, stored_settings
+from parasketch.generate.settings import GenerateConfig, read_settings
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
+from parasketch.generate.torch_backend import TransformerDecoding, find_device
 from parasketch.model.inputs import Sentences
 from parasketch.model.storage import save_model
 from parasketch.systems.kinds import load_model
@@ -162,7 +162,7 @@ class PooledEngine:
     ) -> list[list[Hypothesis]]:
         """The sentences of each group: (place of the text, rank of the vector, the vector)."""
         lengths = np.array([len(requests[place].text.tokens) + 2 for place, _, _ in groups])
-        limits = output_limits(lengths, self.config, max_length=self.network.config.max_length).to(self.device)
+        limits = output_limits(lengths, self.config, max_length=self.network.config.max_length)
         sampling = None
         if options.temperature is not None:
             hashes = np.array([text_hash(requests[place].text.text) for place, _, _ in groups], dtype=np.uint64)
@@ -184,23 +184,20 @@ class PooledEngine:
         return [(one, one.sketch_log_prob + one.likelihood) for one in chosen]
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> PooledEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(PooledEngine, directory, device, semantic)
 
 
 def load_as(
-    engine: type[PooledEngine], directory: Path, device: torch.device, semantic: SentenceModel | None
+    engine: type[PooledEngine], directory: Path, device: str | None, semantic: SentenceModel | None
 ) -> PooledEngine:
     """The model of a directory as an engine of this class."""
     loaded = load_model(directory)
     if semantic is not None:
         raise UsageError(f"a sentence encoder cannot be used with this model: the kind {loaded.kind} does not rerank")
-    try:
-        config = stored_settings(loaded.sections.get("generate", {}))
-    except ConfigError as error:
-        raise ModelError(f"{directory}: {error}") from error
-    return engine(loaded.model, loaded.tokenizer, config, device=device)
+    config = read_settings(directory, loaded.sections)
+    return engine(loaded.model, loaded.tokenizer, config, device=find_device(device))
 
 
 def text_hash(text: str) -> int:
