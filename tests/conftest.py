@@ -9,7 +9,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `grammar` and `tiny`
 
-from grammar import Language, prepare_language
+from grammar import Language, prepare_language, use_grammar_parser
 
 from parasketch.data.prepared import Prepared
 
@@ -26,6 +26,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARASKETCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_parser() -> None:
+    """Tests that train every kind need no spaCy; those of spaCy itself ask for it."""
+    use_grammar_parser()
 
 
 @pytest.fixture(scope="session")

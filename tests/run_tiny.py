@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from grammar import use_grammar_parser
 from lightning_fabric import Fabric
 from safetensors.torch import save_file
 from tiny import TinyTask, tiny_task
@@ -38,6 +39,7 @@ def run_tiny(corpus: str, out: str, processes: int = 1, kinds: Sequence[str] = (
     set_quiet(True)
     torch.set_num_threads(1)
     hrqvae_task.REVIVE_EVERY = 5
+    use_grammar_parser()
     fabric = Fabric(accelerator="cpu", devices=processes)
     fabric.launch()
     tasks: dict[Path, CorpusTask[Any]] = {run / kind: tiny_task(kind, prepared, "train.accumulate=2") for kind in kinds}

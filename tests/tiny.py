@@ -83,19 +83,27 @@ def config_for(
 TINY_SETTINGS = {
     "all": """model.width=16 model.heads=2 model.ff=32 model.encoder_layers=1 model.decoder_layers=1 data.vocab_size=300
               train.batch_size=8 train.steps=30 train.evaluations=3 train.warmup=0.1 train.keep_checkpoints=3""",
+    "recurrent": """model.width=16 data.vocab_size=300 train.batch_size=8 train.steps=30 train.evaluations=3
+                    train.warmup=0.1 train.keep_checkpoints=3""",
     "ae": "model.pool_heads=2",
     "vae": "model.pool_heads=2",
     "vqvae": "model.pool_heads=2 model.code_heads=4 model.codes=8",
     "separator": """model.pool_heads=2 model.meaning_width=8 model.codes=8 model.predictor_hidden=16
                     train.predictor_at=0.5""",
+    "sowreap": "model.sow_layers=1",
     "hrqvae": """model.meaning_width=16 model.form_width=8 model.codes=4 model.predictor_width=16
                  model.predictor_hidden=16 model.copy_width=8""",
+    "lbow": "model.slots=4",
+    "btmpg": """model.lstm_width=16 model.latent=4 model.back_heads=2 model.back_ff=32 model.back_layers=1
+                model.copy_width=8 model.rounds=3 train.second_round_at=0.5""",
 }
-"""Overrides of `small` for every kind, and those of each."""
+"""Overrides of `small` for every kind on the Transformer, for recurrent ones, and those of each."""
+RECURRENT = ("lbow", "btmpg")
 
 
 def tiny_overrides(kind: str, *more: str) -> list[str]:
-    return [*TINY_SETTINGS["all"].split(), *TINY_SETTINGS[kind].split(), *more]
+    shared = TINY_SETTINGS["recurrent" if kind in RECURRENT else "all"]
+    return [*shared.split(), *TINY_SETTINGS[kind].split(), *more]
 
 
 def tiny_task(kind: str, prepared: Prepared, *more: str) -> CorpusTask[Any]:

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from parasketch.model.language_model import LanguageModel, LanguageModelShape
 from parasketch.systems.sketchlm.config import SketchLMShape
-from parasketch.systems.sketchlm.network import SketchLM
+from parasketch.systems.sketchlm.network import START, SketchLM
 
 VOCABULARY = 300
 SHAPE = LanguageModelShape(vocabulary=VOCABULARY, width=24, layers=2, heads=4, kv_heads=2, ff=32)
@@ -41,6 +41,13 @@ def tiny_network(*, seed: int = 0, levels: int = 3, codes: int = 4) -> SketchLM:
     """A network whose adapters do something."""
     network = SketchLM(SketchLMShape(base=SHAPE, rank=4, form_width=4, levels=levels, codes=codes))
     fill(network, seed)
+    return network
+
+
+def merged_network(*, seed: int = 0, codes: int = 4) -> SketchLM:
+    """The same, ready for generation."""
+    network = tiny_network(seed=seed, codes=codes)
+    network.trained().merge(START)
     return network
 
 

@@ -25,7 +25,7 @@ C = TypeVar("C")
 MOST_LAYERS, MOST_WIDTH, MOST_TOKENS, MOST_RATE = 64, 65_536, 4_000_000, 100
 """Far more than anybody trains: a setting beyond is a mistake, or a file that means harm."""
 
-DRAWING = ("max_pairs", "template_dropout")
+DRAWING = ("max_pairs", "template_dropout", "exemplar")
 """The settings of the data that say how examples are drawn from a prepared corpus, not how it is prepared."""
 
 
@@ -49,6 +49,8 @@ class DataConfig:
     """At most so many (source, target) pairs of one cluster an epoch."""
     template_dropout: float = 0.3
     """Share of exemplars whose template is that of a random member of the cluster instead of the target's."""
+    exemplar: Literal["template", "target"] = "template"
+    """Where the form is learnt from: a sentence of the target's template, or, to see what that is worth, the target."""
 
     def __post_init__(self) -> None:
         require(self.vocab_size >= 300, "data.vocab_size", "at least 300 (256 bytes and the special tokens)")
@@ -63,15 +65,33 @@ class DataConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
-    """The shape of the Transformer that the systems share; each adds the shape of what is special to it."""
+class NetworkConfig:
+    """The shape that every network with a vocabulary of its own has."""
 
     vocab_size: int = 0
     """Filled in from the tokenizer."""
     max_length: int = 64
     """Longest sequence in tokens, begin and end included."""
     width: int = 256
-    """Width of encoder and decoder."""
+    """Width of the token embeddings, and of encoder and decoder."""
+    dropout: float = 0.0
+    token_dropout: float = 0.2
+    """Share of the decoder's input tokens that are masked in training."""
+    frozen_embeddings: bool = False
+    """Keep the token embeddings (also the output layer) as they were loaded, as the paper does with BERT's."""
+
+    def __post_init__(self) -> None:
+        at_least(1, self, "model", "width")
+        at_least(2, self, "model", "max_length")
+        at_most(MOST_WIDTH, self, "model", "width max_length")
+        at_most(MOST_TOKENS, self, "model", "vocab_size")
+        shares(self, "model", "dropout token_dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(NetworkConfig):
+    """The shape of the Transformer that the systems share; each adds the shape of what is special to it."""
+
     heads: int = 4
     ff: int = 1024
     """Inner width of the feed-forward layers."""
@@ -83,20 +103,14 @@ class TransformerConfig:
     """The reference's encoder sees only tokens to the left."""
     bias: bool = False
     """Biases in the linear layers of encoder and decoder."""
-    dropout: float = 0.0
     attention_dropout: float = 0.0
-    token_dropout: float = 0.2
-    """Share of the decoder's input tokens that are masked in training."""
-    frozen_embeddings: bool = False
-    """Keep the token embeddings (also the output layer) as they were loaded, as the paper does with BERT's."""
 
     def __post_init__(self) -> None:
-        at_least(1, self, "model", "width heads ff encoder_layers decoder_layers")
-        at_least(2, self, "model", "max_length")
+        super().__post_init__()
+        at_least(1, self, "model", "heads ff encoder_layers decoder_layers")
         at_most(MOST_LAYERS, self, "model", "encoder_layers decoder_layers")
-        at_most(MOST_WIDTH, self, "model", "width heads ff max_length")
-        at_most(MOST_TOKENS, self, "model", "vocab_size")
-        shares(self, "model", "dropout attention_dropout token_dropout")
+        at_most(MOST_WIDTH, self, "model", "heads ff")
+        shares(self, "model", "attention_dropout")
         require(self.width % 2 == 0, "model.width", "an even number")
         require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
 
@@ -113,6 +127,8 @@ class TrainConfig:
     """Length of the run in optimiser steps, unless `minutes` is given."""
     minutes: float | None = None
     """Length of the run in minutes of training; it replaces `steps`."""
+    clock: Literal["wall", "cpu"] = "wall"
+    """What a minute is: `wall`, as we wait for it; `cpu`, of one core's work, whatever else runs on the machine."""
     batch_size: int = 192
     """Examples a step on each process."""
     accumulate: int = 1
@@ -181,6 +197,15 @@ def preset_names(system: str) -> list[str]:
     return sorted(path.stem for path in (PRESETS / system).glob("*.yaml"))
 
 
+def load_file(kind: type[C], path: Path) -> C:
+    """A YAML file that is no preset of a system, as the dataclass that describes it."""
+    values = _read_mapping(path)
+    try:
+        return from_dict(kind, values)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
 def from_dict(kind: type[C], values: Mapping[str, Any], where: str = "") -> C:
     """Build a config dataclass from plain values; unknown keys and wrong types are errors."""
     hints = typing.get_type_hints(kind)
@@ -218,12 +243,7 @@ def _read_yaml(path: Path, system: str, children: tuple[Path, ...] = ()) -> dict
     """The sections of a file on top of those of the file it extends."""
     if path in children:
         raise ConfigError(f"{path}: extends itself")
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected a mapping of sections, such as model and train")
+    values = _read_mapping(path)
     parent = values.pop("extends", None)
     if parent is None:
         return values
@@ -232,6 +252,16 @@ def _read_yaml(path: Path, system: str, children: tuple[Path, ...] = ()) -> dict
         above = merged.get(section)
         merged[section] = {**above, **part} if isinstance(above, dict) and isinstance(part, dict) else part
     return merged
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: expected a mapping of sections, such as model and train")
+    return values
 
 
 def _convert(value: Any, hint: Any, where: str) -> Any:
@@ -251,6 +281,12 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
     elif origin is tuple:
         if isinstance(value, list | tuple) and len(value) == len(options):
             return tuple(_convert(part, option, where) for part, option in zip(value, options, strict=True))
+    elif origin is list:
+        if isinstance(value, list):
+            return [_convert(part, options[0], f"{where}[{place}]") for place, part in enumerate(value)]
+    elif origin is dict:
+        if isinstance(value, Mapping):
+            return {str(key): _convert(part, options[1], f"{where}.{key}") for key, part in value.items()}
     elif hint is float and isinstance(value, int | float | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):  # YAML reads 1e-3 as text
             if math.isfinite(number := float(value)):

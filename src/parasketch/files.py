@@ -112,6 +112,12 @@ def sha256(path: Path | str) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # any binary file
 
 
+def cache_directory() -> Path:
+    """Where what can be had again is kept: PARASKETCH_CACHE, or else a part of the user's cache directory."""
+    root = os.environ.get("PARASKETCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "parasketch"
+    return Path(root).expanduser()
+
+
 @contextlib.contextmanager
 def lock(path: Path | str) -> Iterator[None]:
     """Let nobody else lock this file or directory, which must exist, until the block ends.

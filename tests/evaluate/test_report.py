@@ -1,16 +1,13 @@
-"""Tables as text, and the plot over alpha."""
+"""Tables as text."""
 
 import csv
 import io
 from collections.abc import Callable
-from pathlib import Path
 
-import pytest
 from rich.console import Console
 
-from parasketch.errors import UsageError
 from parasketch.evaluate.compare import Table, tables
-from parasketch.evaluate.report import plot_alpha, render, score_table, to_rich
+from parasketch.evaluate.report import render, score_table, to_rich
 from parasketch.evaluate.results import Results
 
 MakeResults = Callable[..., Results]
@@ -55,17 +52,3 @@ def test_tables_for_the_terminal_take_names_as_they_are(make_results: MakeResult
     assert "[z]" in shown
     assert "copy on toy/test (3 items)" in shown
     assert "100.00" in shown
-
-
-@pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
-def test_plot_over_alpha(make_results: MakeResults, tmp_path: Path, ending: str, start: bytes) -> None:
-    pytest.importorskip("matplotlib")
-    results = [make_results("copy"), make_results("good"), make_results("copy", "other/test")]
-    path = tmp_path / "plots" / f"alpha.{ending}"
-    plot_alpha(results, path)
-    assert path.read_bytes().startswith(start)
-
-
-def test_plot_of_another_kind_is_refused(make_results: MakeResults, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"as \.png or \.svg, not as \.gif"):
-        plot_alpha([make_results("copy")], tmp_path / "alpha.gif")

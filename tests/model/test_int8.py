@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from parasketch.model.int8 import Int8Linear, is_supported
+from parasketch.model.int8 import Bytes, Int8Linear, is_supported
 
 pytestmark = pytest.mark.skipif(not is_supported(), reason="this CPU does not multiply bytes")
 
 
 def make() -> tuple[torch.Tensor, Int8Linear]:
     weight = torch.randn(40, 24, generator=torch.Generator().manual_seed(0))
-    return weight, Int8Linear(weight)
+    return weight, Int8Linear(Bytes.of(weight))
 
 
 def test_it_is_close_to_full_precision_whatever_the_scale_of_a_row() -> None:

@@ -1,5 +1,7 @@
 import json
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -208,3 +210,16 @@ def test_a_tokeniser_of_another_model(directory: Path) -> None:
     Tokenizer.train(["a"], vocab_size=262).save(directory / "tokenizer.json")
     with pytest.raises(ModelError, match="they do not belong together"):
         load_model(directory)
+
+
+def test_a_network_without_memory_is_made_without_the_compiler() -> None:
+    code = """
+import sys
+from torch import nn
+from parasketch.model.storage import shapes_only
+with shapes_only():
+    layers = [nn.Embedding(5, 3), nn.Linear(3, 2), nn.Embedding(4, 3)]
+assert all(value.is_meta for layer in layers for value in layer.parameters())
+assert "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

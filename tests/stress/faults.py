@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from reproduction import kill_reproduction, numbers, start_reproduction
 from tiny import MODEL
 
 from parasketch.bulk.output import record_path
@@ -235,4 +236,12 @@ def hostile_configs(times: int, directory: Path, seed: int = 0) -> Counter[str]:
             counts["refused"] += 1
         else:
             counts["loaded"] += 1
+    return counts
+
+
+def kill_reproductions(times: int, place: Path) -> Counter[str]:
+    """Kill a whole reproduction at random moments; in the end it has the numbers of one that was left alone."""
+    counts = kill_reproduction(times, place / "killed")
+    assert start_reproduction(place / "straight", None).wait() == 0
+    assert numbers(place / "killed") == numbers(place / "straight")
     return counts

@@ -21,7 +21,7 @@ from parasketch.systems.kinds import KINDS, load_model
 from parasketch.train.checkpoint import checkpoints
 
 TRAINED = tuple(kind for kind in KINDS if kind != "sketchlm")  # it has pairs, not a prepared corpus: tests of its own
-WITHOUT_SKETCHES = ("ae", "vae", "vqvae")
+WITHOUT_SKETCHES = ("ae", "vae", "vqvae", "lbow", "btmpg", "sowreap")
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,22 @@ def test_what_it_cannot_do_is_refused(trained: Trained) -> None:
     else:
         [found] = paraphraser("anna sees the dogs", like="now ben hears the cats")
         assert found.sketch == paraphraser.sketch("now ben hears the cats")
+
+
+def test_orders_are_shown_by_who_decides_on_them(trained: Trained) -> None:
+    command = ["paraphrase", "anna sees the dogs", "--model", str(trained.model), "-n", "2", "--show-orders"]
+    if trained.kind != "sowreap":
+        result = CliRunner().invoke(app, command)
+        assert "--show-orders cannot be used with this model" in str(result.exception)
+        assert all(one.order is None for one in Paraphraser.from_pretrained(trained.model)("anna sees the dogs"))
+        return
+    shown, as_json = (CliRunner().invoke(app, [*command, *more], catch_exceptions=False) for more in ([], ["--json"]))
+    found = Paraphraser.from_pretrained(trained.model)("anna sees the dogs", n=2)
+    assert shown.stdout.splitlines() == [f"{one.text}\t{one.order}" for one in found]
+    assert [json.loads(line)["order"]["ranks"] for line in as_json.stdout.splitlines()] == [
+        list(one.order.ranks) for one in found if one.order is not None
+    ]
+    assert all(sorted(str(one.order).split()) == ["anna", "dogs", "sees", "the"] for one in found)
 
 
 def test_it_is_evaluated_and_compared(trained: Trained, tmp_path: Path) -> None:

@@ -179,12 +179,27 @@ def test_parts_of_a_batch_add_up_to_its_gradient(language_corpus: Prepared, tmp_
 
 def test_a_run_by_the_clock_ends(language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count()  # every look at the clock is a minute later
-    monkeypatch.setattr("parasketch.train.loop.time.monotonic", lambda: 60 * next(ticks))
+    monkeypatch.setattr("parasketch.train.clock.time.monotonic", lambda: 60 * next(ticks))
     run(language_corpus, tmp_path, replace(SHORT, minutes=40, steps=1))
     last = records(tmp_path)[-1]
     assert last["seconds"] >= 1800
     assert 1 < last["step"] <= 40
     assert last["train"]["learning_rate_factor"] < 0.5, "the schedule followed the clock"
+
+
+def test_minutes_of_a_core_are_the_work_of_the_process(
+    language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting costs nothing, and a run that was cut goes on with what it has used."""
+    walls, work = itertools.count(), itertools.count()
+    monkeypatch.setattr("parasketch.train.clock.time.monotonic", lambda: 3600 * next(walls))
+    monkeypatch.setattr("parasketch.train.clock.time.process_time", lambda: 60.0 * next(work))
+    for minutes in (10, 20):  # the longer one goes on with the shorter
+        run(language_corpus, tmp_path, replace(SHORT, minutes=minutes, clock="cpu", steps=1), resume=True)
+    ends = [record for record in records(tmp_path) if record["seconds"] >= 600]
+    assert ends[0]["seconds"] < 900, "an hour on the wall is a minute of work"
+    assert 1200 <= ends[-1]["seconds"] < 1500
+    assert ends[-1]["step"] > ends[0]["step"]
 
 
 def test_a_diverged_run_says_so(language_corpus: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,8 +144,9 @@ def compare_command(
     Example: [bold]parasketch compare results/* --format markdown > results.md[/bold]
     """
     with needs("eval", "comparison"):
+        from parasketch.analyse.figures import alpha_values, draw_alpha, save
         from parasketch.evaluate.compare import data_without, paired_tests, tables
-        from parasketch.evaluate.report import plot_alpha, render, to_rich
+        from parasketch.evaluate.report import render, to_rich
         from parasketch.evaluate.results import Results
 
     loaded = [Results.load(path) for path in results]
@@ -159,7 +160,8 @@ def compare_command(
     else:
         typer.echo(render(format, found, loaded), nl=False)
     if plot is not None:
-        plot_alpha(loaded, plot)
+        values = alpha_values(loaded)
+        save(draw_alpha(values), plot, values)
         console.print(f"iBLEU over alpha: {escape(str(plot))}")
 
 

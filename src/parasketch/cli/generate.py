@@ -23,8 +23,9 @@ from parasketch.files import STANDARD_STREAM
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from parasketch.analyse.tables import SketchTable
     from parasketch.generate.paraphraser import Paraphraser
-    from parasketch.generate.paraphrases import Paraphrase, Sketch
+    from parasketch.generate.paraphrases import Paraphrase
 
 DEMO_TEXTS = [
     "How can I fall asleep faster at night?",
@@ -92,7 +93,16 @@ def paraphrase_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Only accepted paraphrases; where there are none, no output.")
     ] = False,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", help="BTmPG: paraphrase the output again, so many times in all, 1 to 10.")
+    ] = None,
+    show_bow: Annotated[
+        bool, typer.Option("--show-bow", help="LBoW: show the bag of words that it predicts, with their weights.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="TEXT: print JSON lines instead of a table.")] = False,
+    show_orders: Annotated[
+        bool, typer.Option("--show-orders", help="TEXT, sowreap: show the order of words that each one follows.")
+    ] = False,
     device: Device = None,
     backend: Annotated[
         str | None, typer.Option("--backend", help="light (onnxruntime) or torch; light where it can be had.")
@@ -117,6 +127,8 @@ def paraphrase_command(
         raise UsageError("--column, --out and --resume are for files, and this is a text (is the file's name right?)")
     codes = None if sketch is None else Sketch.parse(sketch)
     paraphraser = _load(model, device, semantic, backend)
+    if show_orders:
+        paraphraser.require("orders", "--show-orders")
 
     def run(texts: list[str], /) -> "list[list[Paraphrase]]":
         return paraphraser(
@@ -130,6 +142,8 @@ def paraphrase_command(
             seed=seed,
             effort=effort,
             split=split,
+            rounds=rounds,
+            show_bow=show_bow,
             batch_size=batch_size,
         )
 
@@ -141,14 +155,17 @@ def paraphrase_command(
         if strict and not accepted:
             raise DataError(NOT_ACCEPTED)
         with _until_the_reader_leaves():
-            _print_paraphrases(accepted if strict else found, as_json=as_json, plain=not sys.stdout.isatty())
+            plain_text = not sys.stdout.isatty()
+            _print_paraphrases(
+                accepted if strict else found, as_json=as_json, plain=plain_text, show_orders=show_orders
+            )
         return
     from parasketch.generate.pretrained import fingerprint
 
     settings = {
         "input": text, "column": column, "model": model, "weights": fingerprint(model), "semantic": semantic, "n": n,
         "like": like, "sketch": codes, "depth": depth, "plain": plain, "temperature": temperature, "seed": seed,
-        "split": split, "effort": effort,
+        "split": split, "effort": effort, "rounds": rounds, "show_bow": show_bow,
     }  # fmt: skip
     work = partial(
         paraphrase_file, run, text, out,
@@ -175,9 +192,13 @@ def _paraphrase_file(work: "Callable[..., None]", out: str) -> None:
 
 
 def sketches_command(
-    text: Annotated[str, typer.Argument(help="The text to paraphrase.")],
+    text: Annotated[str | None, typer.Argument(help="The text to paraphrase.")] = None,
     like: Annotated[str | None, typer.Option("--like", help="Take the sketch of this sentence, code by code.")] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many sketches to show.")] = 14,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell what each code of the model means, with typical sentences.")
+    ] = False,
+    level: Annotated[int | None, typer.Option(min=1, help="With --explain: the codes of this level alone.")] = None,
     model: ModelName = None,
     device: Device = None,
 ) -> None:
@@ -186,11 +207,20 @@ def sketches_command(
     Example: [bold]parasketch sketches "How do I become a good writer?"[/bold]
 
     Example: [bold]parasketch sketches "How do I become a writer?" --like "What are the benefits of green tea?"[/bold]
+
+    Example: [bold]parasketch sketches --explain --model questions[/bold]
     """
+    from parasketch.analyse.tables import sketch_table
+
+    if explain:
+        _explain(model or "questions", level)
+        return
+    if text is None:
+        raise UsageError("give a text to paraphrase, or --explain")
     paraphraser = _load(model, device)
     results = Console(highlight=False)
     if like is None:
-        results.print(_tree(paraphraser, text, n))
+        results.print(_tree(sketch_table(paraphraser, text, n)))
     else:
         results.print(f"{escape(text)}  [dim]in the form of[/dim]  {escape(like)}")
         results.print(_truncated(paraphraser, text, like))
@@ -248,23 +278,36 @@ def _until_the_reader_leaves() -> "Iterator[None]":
         raise typer.Exit from None
 
 
-def _print_paraphrases(paraphrases: "Sequence[Paraphrase]", *, as_json: bool = False, plain: bool = False) -> None:
-    """As a table; as JSON lines; or, for other programs, just the texts, one a line."""
+def _print_paraphrases(
+    paraphrases: "Sequence[Paraphrase]", *, as_json: bool = False, plain: bool = False, show_orders: bool = False
+) -> None:
+    """As a table; as JSON lines; or, for other programs, just the texts, one a line (a tab before what is shown)."""
     if as_json or plain:
         for paraphrase in paraphrases:
-            typer.echo(json.dumps(paraphrase.to_dict()) if as_json else " ".join(paraphrase.text.split()))
+            shown = [paraphrase.text, str(paraphrase.order or "")] if show_orders else [paraphrase.text]
+            texts = "\t".join(" ".join(part.split()) for part in shown)
+            typer.echo(json.dumps(paraphrase.to_dict()) if as_json else texts)
         if plain and not as_json:
+            _print_bow(paraphrases)
             _print_notes(paraphrases)
         return
-    table = Table("paraphrase", "sketch")
+    table = Table("paraphrase", "order" if show_orders else "sketch")
     table.add_column("different", justify="right")
     table.add_column("faithful", justify="right")
     for paraphrase in paraphrases:
         faithful = "" if paraphrase.faithfulness is None else f"{paraphrase.faithfulness:.0%}"
         mark = "" if paraphrase.accepted else "[yellow]![/yellow] "
-        table.add_row(mark + escape(paraphrase.text), str(paraphrase.sketch), f"{paraphrase.difference:.0%}", faithful)
+        form = escape(str(paraphrase.order or "")) if show_orders else str(paraphrase.sketch)
+        table.add_row(mark + escape(paraphrase.text), form, f"{paraphrase.difference:.0%}", faithful)
     Console(highlight=False).print(table)
+    _print_bow(paraphrases)
     _print_notes(paraphrases)
+
+
+def _print_bow(paraphrases: "Sequence[Paraphrase]") -> None:
+    """The bag of words, where one was asked for; it is the input's, so all have the same."""
+    if paraphrases and paraphrases[0].bow:
+        typer.echo("bag of words: " + ", ".join(f"{one.word} {one.weight:.2f}" for one in paraphrases[0].bow))
 
 
 def _print_notes(paraphrases: "Sequence[Paraphrase]") -> None:
@@ -277,27 +320,44 @@ def _notes(paraphrase: "Paraphrase") -> list[str]:
     return [*paraphrase.warnings, *lost]
 
 
-def _tree(paraphraser: "Paraphraser", text: str, n: int) -> Tree:
-    """The outputs of the n likeliest sketches, under the codes that they share."""
-    paraphrases = paraphraser(text, n=n, rerank=False)
-    tree = Tree(f"{escape(text)}  [dim]sketch {paraphraser.sketch(text)}[/dim]")
-    branches: dict[Sketch | tuple[int, ...], Tree] = {(): tree}
-    for paraphrase in sorted(paraphrases, key=lambda one: one.sketch):
-        path = paraphrase.sketch
+def _tree(table: "SketchTable") -> Tree:
+    """The outputs of the likeliest sketches, under the codes that they share."""
+    tree = Tree(f"{escape(table.text)}  [dim]sketch {'.'.join(map(str, table.own))}[/dim]")
+    branches: dict[tuple[int, ...], Tree] = {(): tree}
+    for said in table.said:
+        path = tuple(said.sketch)
         for level in range(1, len(path)):
             if path[:level] not in branches:
                 branches[path[:level]] = branches[path[: level - 1]].add(f"[bold]{path[level - 1]}[/bold]")
-        branches[path[:-1]].add(f"[bold]{path[-1]}[/bold]  {escape(paraphrase.text)}")
+        branches[path[:-1]].add(f"[bold]{path[-1]}[/bold]  {escape(said.text)}")
     return tree
 
 
 def _truncated(paraphraser: "Paraphraser", text: str, like: str) -> Table:
     """The outputs for no code, the first code, the first two, ... of an exemplar's sketch."""
+    from parasketch.analyse.tables import granularity_table
+
     table = Table("sketch", "paraphrase")
-    for depth in range(paraphraser.depth + 1):
-        [paraphrase] = paraphraser(text, like=like, depth=depth, rerank=False)
-        table.add_row(str(paraphrase.sketch) or "none", escape(paraphrase.text))
+    for said in granularity_table(paraphraser, text, like).said:
+        table.add_row(".".join(map(str, said.sketch)) or "none", escape(said.text))
     return table
+
+
+def _explain(model: str, level: int | None) -> None:
+    """What is known of the codes of a model."""
+    from parasketch.analyse.naming import format_p, read_names
+    from parasketch.generate.pretrained import find_model
+
+    report = read_names(find_model(model))
+    if report is None:
+        command = f"parasketch analyse codes --model {model} --data CLUSTERS --name"
+        raise UsageError(f"the codes of {model} have no names yet: {command}")
+    table = Table("level", "code", "share", "description", "p", "typical sentences", show_lines=True)
+    for code in report.codes:
+        if level in (None, code.level):
+            cells = [str(code.level), str(code.code), f"{code.share:.1%}", escape(code.name), format_p(code.least_p)]
+            table.add_row(*cells, escape("\n".join(code.sentences)))
+    Console(highlight=False).print(table)
 
 
 def _tell(bad: BadRows, report: BulkReport, out: str) -> None:

@@ -7,13 +7,8 @@ appears whole or not at all, and is left alone if it is up to date.
 
 import hashlib
 import json
-import multiprocessing
-import os
-import signal
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,18 +18,18 @@ import numpy as np
 from parasketch import files
 from parasketch.config import DRAWING, DataConfig
 from parasketch.console import console, progress_bar
-from parasketch.data.annotate import AnnotatedChunk, Annotator
+from parasketch.data.annotate import Annotator
 from parasketch.data.collect import Collector
 from parasketch.data.corpora import read_clusters
+from parasketch.data.parallel import cores, work_in_order
 from parasketch.data.prepared import FORMAT, MANIFEST, TOKENIZER, Arrays, Prepared, read_manifest
-from parasketch.errors import DataError, ParasketchError, UsageError
+from parasketch.errors import DataError, UsageError
 from parasketch.text.tagger import Tagger, load_tagger
 from parasketch.text.templates import TemplateKind
 from parasketch.text.tokenizer import Tokenizer
 from parasketch.version import __version__
 
 CHUNK_SENTENCES = 1000
-_CHUNKS_IN_FLIGHT = 3  # for each worker: enough to keep it busy, too few to fill the memory
 
 
 def prepare(
@@ -138,10 +133,6 @@ def _json_hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _clusters(inputs: Sequence[Path]) -> Iterator[Sequence[str]]:
     for path in inputs:
         for cluster in read_clusters(path):
@@ -176,56 +167,21 @@ class _Recipe:
         return Annotator(tokenizer=tokenizer, tagger=self.tagger, templates=self.templates, max_tokens=self.max_tokens)
 
 
-_annotator: Annotator  # one for each worker process
-
-
-def _start_worker(recipe: _Recipe) -> None:
-    global _annotator
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends the pool
-    _annotator = recipe.annotator()
-
-
-def _work(clusters: list[Sequence[str]]) -> AnnotatedChunk:
-    return _annotator(clusters)
-
-
 def _collect(inputs: Sequence[Path], directory: Path, recipe: _Recipe, workers: int | None) -> Collector:
     """Annotate everything, under a progress bar."""
     num_sentences = sum(len(cluster) for cluster in _clusters(inputs))
     if workers is None:
         # A process takes about a second to start, which a small corpus is not worth.
-        workers = max(1, min(_cores(), num_sentences // CHUNK_SENTENCES))
+        workers = max(1, min(cores(), num_sentences // CHUNK_SENTENCES))
     collector = Collector(directory)
     with progress_bar() as bar:
         task = bar.add_task("tagging", total=num_sentences)
-        for chunk in _annotate(_chunks(inputs), recipe, workers):
+        for chunk in work_in_order(recipe.annotator, _chunks(inputs), workers):
             collector.add(chunk)
             bar.advance(task, len(chunk.texts) + chunk.dropped.total())
     if not collector.num_sentences:
         raise DataError("no sentence is left", path=inputs[0], expected=f"sentences of 1 to {recipe.max_tokens} tokens")
     return collector
-
-
-def _annotate(chunks: Iterator[list[Sequence[str]]], recipe: _Recipe, workers: int) -> Iterator[AnnotatedChunk]:
-    """Annotate chunks, in order; with more than one worker in that many processes."""
-    if workers == 1:
-        yield from map(recipe.annotator(), chunks)
-        return
-    context = multiprocessing.get_context("spawn")  # a fork would copy threads and locks in any state
-    with ProcessPoolExecutor(workers, context, _start_worker, (recipe,)) as pool:
-        waiting: deque[Future[AnnotatedChunk]] = deque()
-        try:
-            for chunk in chunks:
-                waiting.append(pool.submit(_work, chunk))
-                if len(waiting) >= workers * _CHUNKS_IN_FLIGHT:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool as error:
-            raise ParasketchError("a worker process died, perhaps for want of memory; try --workers 1") from error
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def _counts(arrays: Arrays, dropped: Counter[str]) -> dict[str, Any]:

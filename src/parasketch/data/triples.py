@@ -47,11 +47,14 @@ class Triples:
     """The triples of every epoch; `len()` of them each.
 
     `template_dropout` is the share of exemplars that follow a random member of the cluster instead of the
-    target. A cluster gives at most `max_pairs` triples an epoch, another random choice of its pairs each time.
+    target. A cluster gives at most `max_pairs` triples an epoch, another random choice of its pairs each time. With
+    `own_exemplars` every target is its own exemplar.
     """
 
-    def __init__(self, prepared: Prepared, *, seed: int, template_dropout: float, max_pairs: int) -> None:
-        self._prepared = prepared
+    def __init__(
+        self, prepared: Prepared, *, seed: int, template_dropout: float, max_pairs: int, own_exemplars: bool = False
+    ) -> None:
+        self._prepared, self._own_exemplars = prepared, own_exemplars
         self._seed, self._template_dropout = seed, template_dropout
         self._drawer = ExemplarDrawer(prepared)
         self._first_pairs = prepared.arrays.pair_offsets[prepared.arrays.cluster_offsets]  # [C + 1]
@@ -70,16 +73,19 @@ class Triples:
     def batch(self, epoch: int, indices: Ints) -> TripleBatch:
         """The triples `indices` [B] of an epoch; each independent of the others in the call."""
         source, target = self._pairs(epoch, indices)
-        exemplars = self._drawer.draw(
-            self._models(epoch, indices, target), self._bits(_Stream.EXEMPLAR, epoch, indices)
-        )
+        targets = self._prepared.sentences(target)
+        exemplar, real = targets, np.ones(len(target), dtype=np.bool_)
+        if not self._own_exemplars:
+            bits = self._bits(_Stream.EXEMPLAR, epoch, indices)
+            drawn = self._drawer.draw(self._models(epoch, indices, target), bits)
+            exemplar, real = drawn.tokens, drawn.real
         return TripleBatch(
             source=self._prepared.sentences(source),
-            exemplar=exemplars.tokens,
-            target=self._prepared.sentences(target),
+            exemplar=exemplar,
+            target=targets,
             source_sentence=source,
             target_sentence=target,
-            real_exemplar=exemplars.real,
+            real_exemplar=real,
         )
 
     def _bits(self, stream: _Stream, epoch: int, counters: Ints) -> NDArray[np.uint64]:

@@ -71,14 +71,27 @@ def paired_bootstrap(
     seed: int = 0,
 ) -> PairedTest:
     """Test whether `one` has a higher iBLEU (first candidates) than `other` on the same items."""
-    items = one.bleu.shape[1]
-    if other.bleu.shape[1] != items:
-        raise DataError(f"a paired test needs outputs for the same items, not {items} and {other.bleu.shape[1]}")
+    return paired_bootstrap_of_means([one], [other], alpha=alpha, resamples=resamples, seed=seed)
+
+
+def paired_bootstrap_of_means(
+    ones: Sequence[BleuCounts],
+    others: Sequence[BleuCounts],
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> PairedTest:
+    """Test whether the mean iBLEU of `ones`, such as runs with several seeds, is higher than that of `others`."""
+    sizes = {counts.bleu.shape[1] for counts in (*ones, *others)}
+    if len(sizes) != 1:
+        raise DataError(f"a paired test needs outputs for the same items, not {' and '.join(map(str, sorted(sizes)))}")
     width = 2 * BLEU_COLUMNS
-    rows = np.concatenate([one.ibleu_rows()[:, :width], other.ibleu_rows()[:, :width]], axis=1)
+    rows = np.concatenate([counts.ibleu_rows()[:, :width] for counts in (*ones, *others)], axis=1)
 
     def difference(sums: Floats) -> Floats:
-        return np.asarray(ibleu_from_sums(sums[..., :width], alpha) - ibleu_from_sums(sums[..., width:], alpha))
+        each = np.stack([ibleu_from_sums(part, alpha) for part in np.split(sums, len(ones) + len(others), axis=-1)])
+        return np.asarray(each[: len(ones)].mean(axis=0) - each[len(ones) :].mean(axis=0))
 
     drawn = np.concatenate([difference(sums) for sums in resampled_sums(rows, resamples=resamples, seed=seed)])
     return PairedTest(

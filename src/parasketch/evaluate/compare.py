@@ -6,10 +6,11 @@ one result for each system and data set.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from parasketch.errors import DataError, UsageError
 from parasketch.evaluate.bootstrap import RESAMPLES, PairedTest, paired_bootstrap
-from parasketch.evaluate.results import Results
+from parasketch.evaluate.results import Record, Results
 from parasketch.evaluate.scoring import Scores
 
 SHOWN = {
@@ -40,6 +41,7 @@ _MEANING = ("cosine_input", "cosine_reference", "retrieval", "bertscore_input", 
 _FORM = tuple(name for name in SHOWN if name not in _TABLE_1 + _TOP_K + _MEANING)
 _BEST_OF = {"ibleu": max, "mean_ibleu": max, "p_bleu": min}
 HUMAN = "people (first reference)"
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,8 @@ class Table:
     header: list[str]
     rows: list[list[str]]
     best: set[tuple[int, int]] = field(default_factory=set)
+    words: frozenset[int] = frozenset([0])
+    """Columns that hold words, not numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +66,10 @@ class Verdict:
     result: PairedTest
 
 
-def check_comparable(results: Sequence[Results]) -> None:
+def check_comparable(results: Sequence[Record]) -> None:
     """Refuse what cannot stand in one table."""
-    seen: dict[tuple[str, str], Results] = {}
-    by_data: dict[str, Results] = {}
+    seen: dict[tuple[str, str], Record] = {}
+    by_data: dict[str, Record] = {}
     for one in results:
         first = by_data.setdefault(one.data, one)
         if first.data_sha256 != one.data_sha256:
@@ -104,12 +108,12 @@ def paired_tests(
     return tests
 
 
-def data_without(results: Sequence[Results], system: str) -> list[str]:
+def data_without(results: Sequence[Record], system: str) -> list[str]:
     """The data sets that a system has no results on."""
     return [data for data, group in _by_data(results).items() if all(one.system != system for one in group)]
 
 
-def tables(results: Sequence[Results], tests: Sequence[Verdict] = ()) -> list[Table]:
+def tables(results: Sequence[Record], tests: Sequence[Verdict] = ()) -> list[Table]:
     """Table 1 (BLEU, Self-BLEU, iBLEU), the top-k table, the other scores per data set, and the tests."""
     check_comparable(results)
     found = [_matrix("BLEU, Self-BLEU and iBLEU", results, _TABLE_1)]
@@ -132,7 +136,7 @@ def format_score(name: str, value: float | None) -> str:
     return "–" if value is None else f"{value:.{SHOWN[name][1]}f}"
 
 
-def _matrix(title: str, results: Sequence[Results], names: Sequence[str]) -> Table:
+def _matrix(title: str, results: Sequence[Record], names: Sequence[str]) -> Table:
     """Systems down, data sets with their scores across."""
     by_data = _by_data(results)
     systems = list(dict.fromkeys(one.system for one in results))
@@ -148,7 +152,7 @@ def _matrix(title: str, results: Sequence[Results], names: Sequence[str]) -> Tab
     return Table(title=title, header=header, rows=rows, best=best)
 
 
-def _meaning(data: str, results: Sequence[Results]) -> Table:
+def _meaning(data: str, results: Sequence[Record]) -> Table:
     """The scores of meaning, and below them what people reach."""
     names = _scored(results, _MEANING)
     table = _listing(f"Meaning: {data}", results, names)
@@ -156,13 +160,13 @@ def _meaning(data: str, results: Sequence[Results]) -> Table:
     return table
 
 
-def _listing(title: str, results: Sequence[Results], names: Sequence[str]) -> Table:
+def _listing(title: str, results: Sequence[Record], names: Sequence[str]) -> Table:
     """Systems down, scores across."""
     rows = [[one.system, *(_cell(one, name) for name in names)] for one in results]
     return Table(title=title, header=["system", *(SHOWN[name][0] for name in names)], rows=rows)
 
 
-def _scored(results: Sequence[Results], names: Sequence[str]) -> list[str]:
+def _scored(results: Sequence[Record], names: Sequence[str]) -> list[str]:
     """Those of the scores that some system has."""
     return [name for name in names if any(name in one.scores for one in results)]
 
@@ -184,6 +188,7 @@ def _test_table(tests: Sequence[Verdict]) -> Table:
         title=f"iBLEU of {first.against} minus iBLEU of the other system (paired bootstrap, {resamples} resamples)",
         header=["data", "system", "difference", "95 % interval", f"p ({first.against} is not better)"],
         rows=rows,
+        words=frozenset([0, 1]),
     )
 
 
@@ -192,7 +197,7 @@ def format_p(test: PairedTest) -> str:
     return f"{test.p_value:.4f}" if test.p_value > 0 else f"< {1 / test.interval.resamples:g}"
 
 
-def _best(results: Sequence[Results], name: str) -> list[Results]:
+def _best(results: Sequence[Record], name: str) -> list[Record]:
     """The best of a column, ties included; upper bounds do not take part."""
     values = {
         one.system: round(value, SHOWN[name][1])
@@ -205,7 +210,7 @@ def _best(results: Sequence[Results], name: str) -> list[Results]:
     return [one for one in results if values.get(one.system) == best]
 
 
-def _cell(one: Results | None, name: str) -> str:
+def _cell(one: Record | None, name: str) -> str:
     return format_score(name, None if one is None else one.score(name))
 
 
@@ -213,14 +218,14 @@ def _value(scores: Scores, name: str) -> float | None:
     return scores[name].value if name in scores else None
 
 
-def _by_data(results: Sequence[Results]) -> dict[str, list[Results]]:
-    groups: dict[str, list[Results]] = {}
+def _by_data(results: Sequence[R]) -> dict[str, list[R]]:
+    groups: dict[str, list[R]] = {}
     for one in results:
         groups.setdefault(one.data, []).append(one)
     return groups
 
 
-def _settings(one: Results) -> str:
+def _settings(one: Record) -> str:
     """The part of iBLEU's signature that must agree: neither the number of references nor sacreBLEU's version."""
     parts = one.scores["ibleu"].signature.split("|")
     return "|".join(part for part in parts if not part.startswith(("nrefs:", "version:")))

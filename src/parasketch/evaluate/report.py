@@ -1,4 +1,4 @@
-"""Tables as Markdown, LaTeX, CSV or for the terminal, and the plot of iBLEU over alpha.
+"""Tables as Markdown, LaTeX, CSV or for the terminal.
 
 The Markdown carries what a reader needs to trust and repeat the numbers: command, data, seed, time,
 signature.
@@ -7,33 +7,29 @@ signature.
 import csv
 import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from parasketch.errors import UsageError
 from parasketch.evaluate.compare import SHOWN, Table, format_score
-from parasketch.evaluate.metrics import ibleu
-from parasketch.evaluate.results import Results
+from parasketch.evaluate.results import Record
 
 TextFormat = Literal["markdown", "latex", "csv"]
 
 _LATEX = str.maketrans({"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "–": "--", "<": "$<$"})
 
 
-def render(format: TextFormat, tables: Sequence[Table], results: Sequence[Results]) -> str:
+def render(format: TextFormat, tables: Sequence[Table], results: Sequence[Record]) -> str:
     """The comparison as text in a format."""
     if format == "csv":
         return to_csv(results)
     if format == "latex":
         return "\n".join(_latex_table(table) for table in tables)
-    return "\n".join([*(_markdown_table(table) for table in tables), _provenance(results)])
+    return "\n".join([*(markdown_table(table) for table in tables), _provenance(results)])
 
 
-def to_csv(results: Sequence[Results]) -> str:
+def to_csv(results: Sequence[Record]) -> str:
     """One row for each result with all its scores, unrounded, for spreadsheets and scripts."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -48,13 +44,13 @@ def to_rich(table: Table) -> RichTable:
     """A table for the terminal, the best in bold."""
     rich = RichTable(title=Text(table.title), title_justify="left")
     for column, name in enumerate(table.header):
-        rich.add_column(Text(name), justify="left" if column == 0 else "right")
+        rich.add_column(Text(name), justify="left" if column in table.words else "right")
     for row, cells in enumerate(table.rows):
         rich.add_row(*(Text(cell, "bold" if (row, at) in table.best else "") for at, cell in enumerate(cells)))
     return rich
 
 
-def score_table(results: Results) -> RichTable:
+def score_table(results: Record) -> RichTable:
     """All scores of one system with their intervals, and what people reach where that is known."""
     title = Text(f"{results.system} on {results.data} ({results.items} items)")
     rich = RichTable(title=title, title_justify="left", min_width=title.cell_len)
@@ -74,29 +70,9 @@ def score_table(results: Results) -> RichTable:
     return rich
 
 
-def plot_alpha(results: Sequence[Results], path: Path) -> None:
-    """iBLEU over alpha from 0.5 to 1, a panel for each data set, a line for each system; PNG or SVG by the ending."""
-    if path.suffix.lower() not in (".png", ".svg"):
-        raise UsageError(f"a plot is written as .png or .svg, not as {path.suffix or 'a file without ending'}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UsageError("plots need: pip install 'parasketch[plots]'") from error
-    names = list(dict.fromkeys(one.data for one in results))
-    figure = Figure(figsize=(4.2 * len(names), 3.6), layout="constrained")
-    alphas = np.linspace(0.5, 1.0, 51)
-    for axes, data in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        for one in (one for one in results if one.data == data):
-            lines = [ibleu(one.scores["bleu"].value, one.scores["self_bleu"].value, alpha) for alpha in alphas]
-            axes.plot(alphas, lines, label=one.system, linestyle="--" if one.uses_references else "-")
-        axes.axvline(results[0].alpha, color="grey", linewidth=0.5)
-        axes.set(title=data, xlabel="alpha", ylabel="iBLEU")
-        axes.legend(fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+def markdown_table(table: Table) -> str:
+    """A table under its title."""
 
-
-def _markdown_table(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
@@ -104,7 +80,7 @@ def _markdown_table(table: Table) -> str:
         [f"**{cell}**" if (row, at) in table.best else cell for at, cell in enumerate(cells)]
         for row, cells in enumerate(table.rows)
     ]
-    rule = line(["---", *(["---:"] * (len(table.header) - 1))])
+    rule = line(["---" if column in table.words else "---:" for column in range(len(table.header))])
     return "\n".join([f"### {table.title}", "", line(table.header), rule, *map(line, marked), ""])
 
 
@@ -117,7 +93,7 @@ def _latex_table(table: Table) -> str:
         for row, cells in enumerate(table.rows)
     ]
     header = line([_tex(cell) for cell in table.header])
-    columns = "l" + "r" * (len(table.header) - 1)
+    columns = "".join("l" if column in table.words else "r" for column in range(len(table.header)))
     begin = [r"\begin{table}", rf"\caption{{{_tex(table.title)}}}", rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
     end = [r"\hline", r"\end{tabular}", r"\end{table}", ""]
     return "\n".join([*begin, header, r"\hline", *map(line, rows), *end])
@@ -127,7 +103,7 @@ def _tex(cell: str) -> str:
     return cell.translate(_LATEX)
 
 
-def _provenance(results: Sequence[Results]) -> str:
+def _provenance(results: Sequence[Record]) -> str:
     lines = ["### How these numbers were made", ""]
     for one in results:
         time = "" if one.seconds is None else f"; generated in {one.seconds:g} s on {one.cores} cores"

@@ -11,8 +11,8 @@ import os
 import platform
 import re
 import zipfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,18 @@ class EvalData:
         digest = hashlib.sha256()
         for item in items:
             digest.update(json.dumps([item.input, list(item.references)]).encode() + b"\n")
-        stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
-        folder = path.absolute().parent.name
-        return cls(name=f"{folder}/{stem}" if folder else stem, items=items, sha256=digest.hexdigest())
+        return cls(name=cls.name_of(path), items=items, sha256=digest.hexdigest())
+
+    @staticmethod
+    def name_of(path: Path) -> str:
+        """What tables call the items of a file."""
+        stem, folder = path.name.removesuffix(".gz").removesuffix(".jsonl"), path.absolute().parent.name
+        return f"{folder}/{stem}" if folder else stem
 
 
 @dataclass(frozen=True, kw_only=True)
-class Results:
-    """The scores of one system on one data set with their provenance."""
+class Record:
+    """The scores of one system on one data set with their provenance: all that tables are made of."""
 
     system: str
     data: str
@@ -76,15 +80,33 @@ class Results:
     empty_outputs: int
     scores: Scores
     human: Scores
+
+    def score(self, name: str) -> float | None:
+        """The value of a score, or None if it was not computed."""
+        return self.scores[name].value if name in self.scores else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; `Record.from_dict` is the way back."""
+        return {item.name: asdict(self)[item.name] for item in fields(Record)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Record":
+        """A record from plain values; a KeyError or a TypeError if they are none."""
+        return Record(**{**values, "scores": _scores(values["scores"]), "human": _scores(values["human"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results(Record):
+    """A record with the counts behind iBLEU, so that it can be resampled and compared."""
+
     counts: BleuCounts
 
     def save(self, parent: Path, items: Sequence[EvalItem], outputs: Outputs) -> Path:
         """Write the results directory under `parent` and return its path."""
         directory = check_place(parent, self.system, self.data, self.model_sha256)
-        fields = {"format": FORMAT, **asdict(self)}
-        fields["bleu_signature"] = fields.pop("counts")["signature"]
+        values = {"format": FORMAT, **self.to_dict(), "bleu_signature": self.counts.signature}
         with write_directory(directory) as temporary:
-            (temporary / RESULTS).write_text(json.dumps(fields, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            (temporary / RESULTS).write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             np.savez_compressed(temporary / STATISTICS, bleu=self.counts.bleu, self_bleu=self.counts.self_bleu)
             with (temporary / OUTPUTS).open("w", encoding="utf-8") as stream:
                 write_outputs(stream, items, outputs)
@@ -95,23 +117,24 @@ class Results:
         """Read a results directory, given itself or its `results.json`."""
         directory = path if path.is_dir() else path.parent
         file = directory / RESULTS if path.is_dir() else path
-        fields = _read_fields(file)
+        values = _read_fields(file)
         try:
-            shape = (fields["candidates"], fields["items"], BLEU_COLUMNS)
-            counts = _read_counts(directory / STATISTICS, fields.pop("bleu_signature"), shape)
-            scores, human = (_scores(fields.pop(name)) for name in ("scores", "human"))
-            return cls(scores=scores, human=human, counts=counts, **fields)
+            shape = (values["candidates"], values["items"], BLEU_COLUMNS)
+            counts = _read_counts(directory / STATISTICS, values.pop("bleu_signature"), shape)
+            scores, human = (_scores(values.pop(name)) for name in ("scores", "human"))
+            return cls(scores=scores, human=human, counts=counts, **values)
         except (KeyError, TypeError) as error:
             raise DataError(f"is incomplete or was changed: {error}", path=file, expected=_EXPECTED) from error
 
-    def score(self, name: str) -> float | None:
-        """The value of a score, or None if it was not computed."""
-        return self.scores[name].value if name in self.scores else None
+
+def place(parent: Path, system: str, data: str) -> Path:
+    """Where the results of a system go."""
+    return parent / re.sub(r"[^\w.+-]+", "-", f"{system}-{data}")
 
 
 def check_place(parent: Path, system: str, data: str, model_sha256: str | None) -> Path:
     """The directory for the results of a system; one that holds something else, or another model's, is refused."""
-    directory = parent / re.sub(r"[^\w.+-]+", "-", f"{system}-{data}")
+    directory = place(parent, system, data)
     if not directory.exists():
         return directory
     if not (directory / RESULTS).is_file():
@@ -160,14 +183,14 @@ def collect(
 
 def _read_fields(path: Path) -> dict[str, Any]:
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", path=path, expected=_EXPECTED) from error
     except ValueError as error:
         raise DataError("is not JSON", path=path, expected=_EXPECTED) from error
-    if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
+    if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
         raise DataError(f"holds no results of format {FORMAT}", path=path, expected=_EXPECTED)
-    return fields
+    return values
 
 
 def _read_counts(path: Path, signature: str, shape: tuple[int, int, int]) -> BleuCounts:
@@ -182,8 +205,8 @@ def _read_counts(path: Path, signature: str, shape: tuple[int, int, int]) -> Ble
     return BleuCounts(bleu=bleu, self_bleu=self_bleu, signature=signature)
 
 
-def _scores(fields: dict[str, Any]) -> Scores:
+def _scores(values: Mapping[str, Any]) -> Scores:
     return {
         name: Score(**{**row, "interval": Interval(**row["interval"]) if row["interval"] else None})
-        for name, row in fields.items()
+        for name, row in values.items()
     }

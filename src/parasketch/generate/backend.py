@@ -91,7 +91,7 @@ def choose_backend(directory: Path, device: str | None, wanted: str | None) -> s
         raise UsageError(f"the light backend works on the CPU, not on {device!r}")
     if wanted is not None:
         return wanted
-    on_cpu = device == "cpu" or (device is None and not (find_spec("torch") and Path("/dev/nvidiactl").exists()))
+    on_cpu = device == "cpu" or (device is None and not (Path("/dev/nvidiactl").exists() and find_spec("torch")))
     return "light" if on_cpu and has_graphs(directory) and find_spec("onnxruntime") else "torch"
 
 

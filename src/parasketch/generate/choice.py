@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.generate.candidates import FEATURES, Candidate, Judged
-from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.paraphrases import Paraphrase, Sketch, WordOrder
 from parasketch.generate.settings import RerankWeights
 from parasketch.generate.wording import overlap_matrix
 from parasketch.text.sentences import SplitText
@@ -72,6 +72,7 @@ def join_paraphrases(text: SplitText, source: str, parts: Sequence[Sequence[Para
 
 def _joined(text: SplitText, source: str, parts: Sequence[Paraphrase]) -> Paraphrase:
     faithfulness = [part.faithfulness for part in parts if part.faithfulness is not None]
+    orders = [part.order for part in parts if part.order is not None]
     whole = text.join([part.text for part in parts])
     return Paraphrase(
         text=whole,
@@ -82,6 +83,8 @@ def _joined(text: SplitText, source: str, parts: Sequence[Paraphrase]) -> Paraph
         lost=tuple(fact for part in parts for fact in part.lost),
         accepted=all(part.accepted for part in parts),
         warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
+        order=WordOrder.join(orders) if len(orders) == len(parts) else None,
+        bow=tuple(word for part in parts for word in part.bow),
     )
 
 

@@ -15,13 +15,14 @@ from parasketch.generate.candidates import Judged
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request
 
-Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "effort"]
+Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "effort", "rounds", "bow", "orders"]
 """What not all engines can do. `sketch`: texts have sketches, and one may be given; `like`: follow an exemplar;
 `depth`: truncate sketches; `temperature`: sample; `candidates`: show all candidates with their features;
-`effort`: try less or more."""
+`effort`: try less or more; `rounds`: paraphrase outputs again; `bow`: show a predicted bag of words; `orders`: say in
+which order of the input's words it was asked to speak."""
 
 SKETCHING: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "candidates", "effort"})
-"""All of them."""
+"""All that a model with sketches can do."""
 
 
 class Engine(Protocol):
@@ -90,4 +91,7 @@ _REASONS: dict[Ability, str] = {
     "temperature": "the kind {} does not sample",
     "effort": "the kind {} always makes the same effort",
     "candidates": "the kind {} does not judge candidates by features",
+    "rounds": "the kind {} does not paraphrase in rounds",
+    "bow": "the kind {} predicts no bag of words",
+    "orders": "the kind {} does not decide on an order of the input's words",
 }

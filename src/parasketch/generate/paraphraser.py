@@ -14,7 +14,7 @@ from parasketch.console import track
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
 from parasketch.generate.choice import join_paraphrases
-from parasketch.generate.engine import require
+from parasketch.generate.engine import Ability, require
 from parasketch.generate.hrqvae import HrqvaeEngine
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.pretrained import find_model
@@ -90,6 +90,10 @@ class Paraphraser:
         """D, the number of codes of a whole sketch; 0 for a model without sketches."""
         return self._engines.first().depth
 
+    def require(self, ability: Ability, what: str) -> None:
+        """Refuse `what` was asked for if the model cannot do it."""
+        require(self._engines.first(), ability, what)
+
     @property
     def device(self) -> str:
         """Where the model is."""
@@ -120,6 +124,8 @@ class Paraphraser:
         seed: int = ...,
         effort: int | None = ...,
         split: bool = ...,
+        rounds: int | None = ...,
+        show_bow: bool = ...,
         batch_size: int = ...,
         show_progress: bool = ...,
     ) -> list[Paraphrase]: ...
@@ -138,6 +144,8 @@ class Paraphraser:
         seed: int = ...,
         effort: int | None = ...,
         split: bool = ...,
+        rounds: int | None = ...,
+        show_bow: bool = ...,
         batch_size: int = ...,
         show_progress: bool = ...,
     ) -> list[list[Paraphrase]]: ...
@@ -155,6 +163,8 @@ class Paraphraser:
         seed: int = 0,
         effort: int | None = None,
         split: bool = False,
+        rounds: int | None = None,
+        show_bow: bool = False,
         batch_size: int = 64,
         show_progress: bool = False,
     ) -> list[Paraphrase] | list[list[Paraphrase]]:
@@ -164,13 +174,23 @@ class Paraphraser:
         of the form; the rest is predicted. `depth`: how many codes a sketch has; fewer than the model's D
         truncate it, 0 uses none. `rerank=False` returns the best sentence of each of the n best sketches, unjudged.
         `temperature` samples sentences instead of searching for the best; `seed` then decides which. `effort`, 1 to
-        5: from one sketch, greedily, to everything the model's settings say; results of 3, the default, are as good
-        as those of 5. With `split`
-        a text of several sentences is paraphrased sentence by sentence and put together again. Texts are worked on in
-        batches of at most `batch_size`; results do not depend on it, on their order or on each other.
+        5: from one sketch, greedily, to everything that the model's settings say; None for 3. With `split`
+        a text of several sentences is paraphrased sentence by sentence and put together again. `rounds` (BTmPG):
+        how often an output is paraphrased again. `show_bow` (LBoW): results have the predicted bag of words, `bow`.
+        Texts are worked on in batches of at most `batch_size`; results do not depend on it, on their order or on each
+        other.
         """
         texts = as_texts(text)
-        options = Options(n=n, depth=depth, rerank=rerank, temperature=temperature, seed=seed, effort=effort)
+        options = Options(
+            n=n,
+            depth=depth,
+            rerank=rerank,
+            temperature=temperature,
+            seed=seed,
+            effort=effort,
+            rounds=rounds,
+            bow=show_bow,
+        )
         check_number("batch_size", batch_size, least=1)
         exemplars = as_exemplars(like, len(texts))
         prefixes = None if sketch is None else as_sketches(sketch, len(texts))

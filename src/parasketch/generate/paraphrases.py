@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self, SupportsIndex
+from typing import Any, NamedTuple, Self, SupportsIndex
 
 from parasketch.errors import UsageError
 
@@ -36,6 +37,39 @@ class Sketch(tuple[int, ...]):
         return f"Sketch({', '.join(map(str, self))})"
 
 
+class BagWord(NamedTuple):
+    """A word that a model expects in paraphrases of an input."""
+
+    word: str
+    """A piece of a longer word begins with a hyphen."""
+    weight: float
+    """How often it is expected."""
+
+
+@dataclass(frozen=True)
+class WordOrder:
+    """In which order a model was asked to say the words of the input; it may say other words in their places."""
+
+    words: tuple[str, ...]
+    """The words of the input."""
+    ranks: tuple[int, ...]
+    """When each of them is to be said, from 1."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"words": list(self.words), "ranks": list(self.ranks)}
+
+    @classmethod
+    def join(cls, orders: Sequence[WordOrder]) -> WordOrder:
+        """The order of several sentences, one after the other."""
+        starts = itertools.accumulate((len(order.words) for order in orders), initial=0)
+        ranks = [start + rank for start, order in zip(starts, orders, strict=False) for rank in order.ranks]
+        return cls(tuple(word for order in orders for word in order.words), tuple(ranks))
+
+    def __str__(self) -> str:
+        return " ".join(word for _, word in sorted(zip(self.ranks, self.words, strict=True)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Paraphrase:
     """One paraphrase of an input."""
@@ -56,10 +90,18 @@ class Paraphrase:
     added a fact or may mean something else; and for an input that no model is made for."""
     warnings: tuple[str, ...] = ()
     """What is odd about the input or about this result."""
+    bow: tuple[BagWord, ...] = ()
+    """The bag of words that the model (LBoW) predicted for the input, likeliest first, if it was asked for."""
+    order: WordOrder | None = None
+    """The order of words it was to follow, from a model that decides on one."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {**asdict(self), "sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        """Plain values, ready for JSON; `bow` and `order` where there is one."""
+        values = {**asdict(self), "sketch": list(self.sketch), "lost": list(self.lost), "warnings": list(self.warnings)}
+        bow = [{"word": one.word, "weight": round(one.weight, 4)} for one in values.pop("bow")]
+        del values["order"]
+        values |= {"bow": bow} if bow else {}
+        return values if self.order is None else values | {"order": self.order.to_dict()}
 
     def __str__(self) -> str:
         return self.text

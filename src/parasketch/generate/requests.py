@@ -18,6 +18,7 @@ from parasketch.text.suitability import unsuitable
 
 MOST_OUTPUTS = 1000
 LEAST_EFFORT, MOST_EFFORT = 1, 5
+MOST_ROUNDS = 10
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_TOKEN = 100  # characters: what lies beyond so many for each token is certainly not read
@@ -76,6 +77,10 @@ class Options:
     seed: int = 0
     effort: int | None = None
     """How much is tried, from LEAST_EFFORT to MOST_EFFORT; None for as much as is worth its time."""
+    rounds: int | None = None
+    """How often an output is paraphrased again; None for as often as the model is used to."""
+    bow: bool = False
+    """Whether the bag of words that a text's paraphrases are made of is wanted too."""
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense with any model."""
@@ -87,6 +92,8 @@ class Options:
         check_number("seed", self.seed)
         if self.effort is not None:
             check_number("effort", self.effort, least=LEAST_EFFORT, most=MOST_EFFORT)
+        if self.rounds is not None:
+            check_number("rounds", self.rounds, least=1, most=MOST_ROUNDS)
         if self.temperature is not None:
             real = isinstance(self.temperature, Real) and not isinstance(self.temperature, bool)
             if not real or not 0 < self.temperature <= 100:

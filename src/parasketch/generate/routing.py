@@ -180,6 +180,10 @@ def _check_abilities(engine: Engine, options: Options, *, like: bool, sketch: bo
         require(engine, "temperature", "temperature")
     if options.effort is not None:
         require(engine, "effort", "effort")
+    if options.rounds is not None:
+        require(engine, "rounds", "rounds")
+    if options.bow:
+        require(engine, "bow", "show_bow")
     if options.depth is not None:
         require(engine, "depth", "depth")
         if options.depth > engine.depth:

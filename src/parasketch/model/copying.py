@@ -36,9 +36,15 @@ class CopyHead(nn.Module):
         hidden (N, width) and targets (N,) belong to B target sentences, states (M, state_width) and source_tokens (M,)
         to their sources.
         """
+        same = pad(targets, layout)[:, :, None] == pad(source_tokens, source)[:, None]
+        return self.mixed_with_copies(hidden, layout, states, source, same, generated)
+
+    def mixed_with_copies(
+        self, hidden: Tensor, layout: Layout, states: Tensor, source: Layout, same: Tensor, generated: Tensor
+    ) -> Tensor:
+        """The same for any source: `same` (B, U, S) is how much of each source token is each target token."""
         query, key = pad(self.query(hidden), layout), pad(self.key(states), source)
         attention = self.attention(query, key, ~source.mask.to(hidden.device)[:, None])  # (B, U, S)
-        same = pad(targets, layout)[:, :, None] == pad(source_tokens, source)[:, None]
         copied = (attention * same).sum(-1).flatten().index_select(0, layout.slots.to(hidden.device))
         return mixture(generated, torch.sigmoid(self.gate(hidden).float()).squeeze(-1), copied)
 

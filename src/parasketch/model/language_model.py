@@ -13,8 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from parasketch.model.int8 import Int8Linear
-
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelShape:
@@ -95,38 +93,34 @@ class Block(nn.Module):
         self.shape = shape
         kv_width = shape.kv_heads * shape.head_width
         self.attention_norm = Norm(shape.width, shape.norm_eps)
-        self.qkv: AdaptedLinear | Int8Linear = AdaptedLinear(
-            shape.width, shape.width + 2 * kv_width, rank=rank, scale=scale
-        )
-        self.out: AdaptedLinear | Int8Linear = AdaptedLinear(shape.width, shape.width, rank=rank, scale=scale)
+        self.qkv = AdaptedLinear(shape.width, shape.width + 2 * kv_width, rank=rank, scale=scale)
+        self.out = AdaptedLinear(shape.width, shape.width, rank=rank, scale=scale)
         self.ff_norm = Norm(shape.width, shape.norm_eps)
-        self.gate_up: AdaptedLinear | Int8Linear = AdaptedLinear(shape.width, 2 * shape.ff, rank=rank, scale=scale)
+        self.gate_up = AdaptedLinear(shape.width, 2 * shape.ff, rank=rank, scale=scale)
         self.down = AdaptedLinear(shape.ff, shape.width, rank=rank, scale=scale)
 
-    def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, heads, T, d), keys and values (B, kv_heads, T, d) of states (B, T, width)."""
-        shape, (batch, length, _) = self.shape, x.shape
-        every = self.qkv(self.attention_norm(x)).view(batch, length, -1, shape.head_width).transpose(1, 2)
-        q, k, v = every.split([shape.heads, shape.kv_heads, shape.kv_heads], dim=1)
-        return rotate(q, rotation), rotate(k, rotation), v
+    def project(self, x: Tensor) -> Tensor:
+        """Queries, keys and values of states (..., width), side by side."""
+        result: Tensor = self.qkv(self.attention_norm(x))
+        return result
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        """Add what was attended to, (B, heads, T, d), then the feed-forward layer, to states (B, T, width)."""
-        x = x + self.out(attended.transpose(1, 2).flatten(2))
+        """Add what was attended to, then the feed-forward layer, to states, all (..., width)."""
+        x = x + self.out(attended)
         gate, up = self.gate_up(self.ff_norm(x)).chunk(2, dim=-1)
         result: Tensor = x + self.down(F.silu(gate) * up)
         return result
 
-    def quantise(self) -> None:
-        """Use 8 bits for all matrices but the last: what comes into that one has values too far apart for them."""
-        self.qkv, self.out, self.gate_up = (
-            Int8Linear(cast(Tensor, each.weight)) for each in (self.qkv, self.out, self.gate_up)
-        )
+    def forward(
+        self, x: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """States (B, T, width) after this block, with its keys and values.
 
-    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """States (B, T, width) after this block, with its keys and values; each token sees itself and its left."""
-        q, k, v = self.heads(x, rotation)
-        return self.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)), k, v
+        Each token sees itself and its left, or what `mask` (B, 1, T, T) lets it see.
+        """
+        q, k, v = heads_of(self.project(x), self.shape, rotation)
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=True)
+        return self.finish(x, attended.transpose(1, 2).flatten(2)), k, v
 
 
 class LanguageModel(nn.Module):
@@ -140,39 +134,73 @@ class LanguageModel(nn.Module):
         self.register_buffer("embedding", torch.empty(shape.vocabulary, shape.width), persistent=False)
         self.blocks = nn.ModuleList(Block(shape, rank=rank, scale=scale) for _ in range(shape.layers))
         self.norm = Norm(shape.width, shape.norm_eps)
-        self._output: Int8Linear | None = None
+        self.first_keys: list[Tensor] = []
+        self.first_values: list[Tensor] = []
 
     def logits(self, states: Tensor) -> Tensor:
         """Of the next token, (..., vocabulary), given states (..., width)."""
-        return F.linear(states, self.embedding) if self._output is None else self._output(states)
+        return F.linear(states, self.embedding)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor | None = None, sees: Tensor | None = None) -> Tensor:
         """Final states (B, T, width) of input vectors (B, T, width) whose rows are padded on the right.
 
-        Padding needs no mask: a causal model never looks to the right.
+        Padding needs no mask: a causal model never looks to the right. Rows that branch have positions (B, T)
+        of their own and say what each place sees (B, T, T).
         """
-        rotation = self.rotation(torch.arange(x.shape[1], device=x.device))
+        if positions is None:
+            positions = torch.arange(x.shape[1], device=x.device)[None]
+        cos, sin = self.rotation(positions)
+        mask = None if sees is None else sees[:, None]
         for block in self.blocks:
-            x, _, _ = block(x, rotation)
+            x, _, _ = block(x, (cos[:, None], sin[:, None]), mask)
         return cast(Tensor, self.norm(x))
 
     def rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines of positions (...), each (..., d)."""
-        d = self.shape.head_width
-        frequencies = self.shape.rope_base ** (-torch.arange(0, d, 2, device=positions.device) / d)
-        angles = positions[..., None] * frequencies
-        angles = torch.cat([angles, angles], dim=-1)
-        return angles.cos(), angles.sin()
+        return rotation_of(self.shape, positions)
 
-    def merge(self, *, quantise: bool = False) -> None:
-        """Put all adapters into the matrices they stand beside, for generation; with `quantise`, in 8 bits."""
+    @torch.no_grad()
+    def merge(self, first: int) -> None:
+        """Put all adapters into the matrices they stand beside, for generation.
+
+        The token that begins every row is read, too: its keys and values, by layer (kv_heads, 1, d), are kept.
+        """
         for module in self.modules():
             if isinstance(module, AdaptedLinear):
                 module.merge()
-        if quantise:
-            for block in self.blocks:
-                cast(Block, block).quantise()
-            self._output = Int8Linear(self.embedding)
+        x = self.embedding[first].view(1, 1, -1)
+        rotation = self.rotation(torch.zeros(1))
+        for block in self.blocks:
+            x, k, v = block(x, rotation)
+            self.first_keys.append(k[0])
+            self.first_values.append(v[0])
+
+
+def rotation_of(shape: LanguageModelShape, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of positions (...), each (..., d)."""
+    d = shape.head_width
+    frequencies = shape.rope_base ** (-torch.arange(0, d, 2, device=positions.device) / d)
+    angles = positions[..., None] * frequencies
+    angles = torch.cat([angles, angles], dim=-1)
+    return angles.cos(), angles.sin()
+
+
+def heads_of(
+    projected: Tensor, shape: LanguageModelShape, rotation: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries (B, heads, T, d), keys and values (B, kv_heads, T, d) of what a block projects, (B, T, ...)."""
+    return split_heads(
+        projected.view(*projected.shape[:2], -1, shape.head_width).transpose(1, 2), shape, rotation, dim=1
+    )
+
+
+def split_heads(
+    every: Tensor, shape: LanguageModelShape, rotation: tuple[Tensor, Tensor], *, dim: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values that are side by side in a dimension, queries and keys turned by their positions."""
+    turned = rotate(every.narrow(dim, 0, shape.heads + shape.kv_heads), rotation)
+    q, k = turned.narrow(dim, 0, shape.heads), turned.narrow(dim, shape.heads, shape.kv_heads)
+    return q, k, every.narrow(dim, shape.heads + shape.kv_heads, shape.kv_heads)
 
 
 def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:

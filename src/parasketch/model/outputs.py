@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from parasketch.model.inputs import Sentences
@@ -59,3 +60,22 @@ class DecodingState:
     def reorder_rows(self, rows: Tensor) -> None:
         """Row w of group g continues what row rows[g, w] was, (G, W)."""
         self.cache.reorder_rows(rows)
+
+
+@dataclass
+class RecurrentState:
+    """Where the decoding of G groups of W rows by a recurrent network stands."""
+
+    rows: list[Tensor]
+    """(G, W, ...) each: what the layers remember"""
+    memory: list[Tensor]
+    """(G, ...) each: what the rows of a group look at"""
+
+    def keep_groups(self, groups: Tensor) -> None:
+        """Drop every group but these, (G',)."""
+        self.rows, self.memory = [part[groups] for part in self.rows], [part[groups] for part in self.memory]
+
+    def reorder_rows(self, rows: Tensor) -> None:
+        """Row w of group g continues what row rows[g, w] was, (G, W')."""
+        groups = torch.arange(len(rows), device=rows.device)[:, None]
+        self.rows = [part[groups, rows] for part in self.rows]

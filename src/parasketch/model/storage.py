@@ -19,6 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from parasketch.config import to_dict
 from parasketch.errors import DataError, ModelError
@@ -80,13 +81,17 @@ class StoredModel(ModelDirectory):
         self.check_hash(WEIGHTS)
         return weights
 
+    def weights_hash(self) -> str:
+        """The hash of the file of weights."""
+        return sha256(self.path / WEIGHTS)
+
     def build(self, make: Callable[[], N], *, newer: tuple[str, ...] = ()) -> N:
         """The network that `make` makes, with its weights; it is not made unless they fit it.
 
         Random numbers that are drawn on the way are overwritten: nobody else's change by it.
         """
         with torch.random.fork_rng(devices=[]):
-            with torch.device("meta"):  # shapes only
+            with shapes_only():
                 self._check_shapes(make(), newer)
             network = make()
         return self.fill(network, newer=newer)
@@ -155,6 +160,25 @@ def save_model(
 def open_model(directory: Path | str) -> StoredModel:
     """Look into a model directory; one that is missing or damaged is a ModelError."""
     return open_directory(directory, StoredModel)
+
+
+@contextlib.contextmanager
+def shapes_only() -> Iterator[None]:
+    """Networks that are made meanwhile have shapes but no memory, and nothing is drawn at random for them."""
+    with torch.device("meta"), _Undrawn():
+        yield
+
+
+class _Undrawn(TorchFunctionMode):
+    """Draws no random numbers: torch would import its compiler, two seconds' work, to fill tensors without memory."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        del types
+        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What systems on the shared Transformer have in common: a prepared corpus to learn from, dev items, saving.
+"""What systems with a vocabulary of their own have in common: a prepared corpus to learn from, dev items, saving.
 
 A run goes on with the corpus it began with, prepared in the same way, or not at all; how examples are drawn from it may
 change, as a learning rate may.
@@ -26,7 +26,7 @@ from parasketch.data.records import EvalItem
 from parasketch.data.splits import split_clusters, write_splits
 from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256, write_text
-from parasketch.model.shared import SharedTransformer
+from parasketch.model.shared import Network
 from parasketch.model.storage import TOKENIZER, StoredModel, open_model, save_model
 from parasketch.systems.dev import DevItems, sample_items
 from parasketch.systems.settings import CorpusConfig
@@ -44,7 +44,7 @@ class CorpusTask(Task[B]):
     """A network that learns from a prepared corpus; subclasses say which, and what its loss is."""
 
     config: CorpusConfig
-    network: SharedTransformer
+    network: Network
 
     def __init__(self, config: CorpusConfig, prepared: Prepared, dev: Sequence[EvalItem] = ()) -> None:
         self.config, self.prepared, self.dev = fitted(config, prepared), prepared, list(dev)
@@ -58,7 +58,7 @@ class CorpusTask(Task[B]):
         task.start = sources.start
         return task
 
-    def build(self) -> SharedTransformer:
+    def build(self) -> Network:
         self.network = self.make_network()
         if self.config.train.embeddings is not None:
             load_embeddings(self.network.embedding.weight, Path(self.config.train.embeddings))
@@ -73,7 +73,7 @@ class CorpusTask(Task[B]):
         stored.fill(self.network, newer=self.network.newer_weights)
 
     @abstractmethod
-    def make_network(self) -> SharedTransformer:
+    def make_network(self) -> Network:
         """The network of the configuration, with random weights."""
 
     @cached_property

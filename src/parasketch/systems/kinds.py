@@ -59,12 +59,30 @@ KINDS: dict[str, Kind] = {
         "parasketch.systems.separator.task:SeparatorTask",
         "parasketch.systems.separator.engine",
     ),
+    "sowreap": Kind(
+        "SOW/REAP: learnt reorderings of phrases (SOW) become word orders that a decoder follows (REAP)",
+        "parasketch.systems.sowreap.network:SowReap",
+        "parasketch.systems.sowreap.task:SowReapTask",
+        "parasketch.systems.sowreap.engine",
+    ),
     "hrqvae": Kind(
         "HRQ-VAE: the meaning of each token, and a form that is quantised to a path of codes, coarse to fine",
         "parasketch.systems.hrqvae.network:HRQVAE",
         "parasketch.systems.hrqvae.task:HrqVaeTask",
         "parasketch.generate.hrqvae",
         backends=True,
+    ),
+    "lbow": Kind(
+        "latent bag of words: LSTMs around a predicted bag of words that paraphrases may have",
+        "parasketch.systems.lbow.network:LBoW",
+        "parasketch.systems.lbow.task:LbowTask",
+        "parasketch.systems.lbow.engine",
+    ),
+    "btmpg": Kind(
+        "BTmPG: a recurrent VAE that paraphrases its own output, round by round, held back by translating back",
+        "parasketch.systems.btmpg.network:BTmPG",
+        "parasketch.systems.btmpg.task:BtmpgTask",
+        "parasketch.systems.btmpg.engine",
     ),
     "sketchlm": Kind(
         "sketches on a pretrained language model: source, codes and target in one causal sequence",

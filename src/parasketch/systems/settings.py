@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from parasketch.config import Config, DataConfig, TrainConfig, TransformerConfig, at_least, require, shares
+from parasketch.config import Config, DataConfig, NetworkConfig, TrainConfig, at_least, require, shares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class CorpusConfig(Config):
     """The sections of these systems; each narrows `model` and `train` to its own."""
 
     data: DataConfig = field(default_factory=DataConfig)
-    model: TransformerConfig = field(default_factory=TransformerConfig)
+    model: NetworkConfig = field(default_factory=NetworkConfig)
     train: CorpusTrainConfig = field(default_factory=CorpusTrainConfig)
 
 

@@ -68,7 +68,13 @@ class TripleExamples:
 
     def __init__(self, prepared: Prepared, data: DataConfig, *, seed: int) -> None:
         self.bos, self.eos = prepared.tokenizer.bos_id, prepared.tokenizer.eos_id
-        self.triples = Triples(prepared, seed=seed, template_dropout=data.template_dropout, max_pairs=data.max_pairs)
+        self.triples = Triples(
+            prepared,
+            seed=seed,
+            template_dropout=data.template_dropout,
+            max_pairs=data.max_pairs,
+            own_exemplars=data.exemplar == "target",
+        )
 
     def __len__(self) -> int:
         return len(self.triples)

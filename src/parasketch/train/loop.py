@@ -7,7 +7,6 @@ function of (seed, t), and every random state is in the checkpoint. With a lengt
 the clock instead.
 """
 
-import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +27,7 @@ from parasketch.train.checkpoint import (
     resumable,
     save_checkpoint,
 )
+from parasketch.train.clock import Clock
 from parasketch.train.expectations import doubt_after, doubts_before
 from parasketch.train.journal import Journal
 from parasketch.train.machine import fast_machine
@@ -60,7 +60,7 @@ def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -
     if resume and (last := resumable(folder)):
         progress = load_checkpoint(last, task=task, optimizer=optimizer, rank=rank, processes=processes)
         console.print(f"resuming {run} at step {progress.step}")
-    clock = Clock(progress, fabric)
+    clock = Clock(settings.clock, progress, fabric)
     for doubt in doubts_before(len(batches.examples), settings) if task.start is None else []:
         console.print(doubt)
 
@@ -115,19 +115,6 @@ def train(task: Task[Any], run: Path, *, fabric: Fabric, resume: bool = False) -
     if task.start is None and (outcome := doubt_after(progress.step)):
         console.print(outcome)
     return progress
-
-
-class Clock:
-    """Adds the time since the last tick to the run's account; processes agree on it, to stop and save together."""
-
-    def __init__(self, progress: Progress, fabric: Fabric) -> None:
-        self.progress, self.fabric, self.last = progress, fabric, time.monotonic()
-
-    def tick(self) -> None:
-        now = time.monotonic()
-        passed = torch.tensor(now - self.last, dtype=torch.float64)
-        self.last = now
-        self.progress.seconds += float(cast(Tensor, self.fabric.all_reduce(passed, reduce_op="mean")))
 
 
 def gather_random_states(fabric: Fabric) -> Tensor:

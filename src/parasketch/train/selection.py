@@ -1,7 +1,6 @@
 """Which model of a run is the best, by a look at dev now and then, and when more training is not worth it."""
 
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from lightning_fabric import Fabric
 
 from parasketch.train.checkpoint import Progress
+from parasketch.train.clock import now
 from parasketch.train.task import DevResult, Task
 
 LONGEST_SHARE = 0.1
@@ -32,7 +32,7 @@ class Selection:
 
     def look(self, progress: Progress, share: float) -> DevResult | None:
         """Evaluate, save the model if it is the best so far, and take note; the result is the first process's."""
-        start = time.monotonic()
+        start = now(self.config.clock)
         progress.evaluations = max(progress.evaluations + 1, int(share * self.config.evaluations))
         result = None
         if self.fabric.is_global_zero:
@@ -41,7 +41,7 @@ class Selection:
                 result = self.task.evaluate()
             if result is not None and _is_better(result.score, progress.best):
                 self.task.save(self.best, result.metrics)
-        outcome = (None if result is None else result.score, time.monotonic() - start)
+        outcome = (None if result is None else result.score, now(self.config.clock) - start)
         score, seconds = self.fabric.broadcast(outcome)  # all processes go by the first one's
         if score is None:
             return None

@@ -22,6 +22,7 @@ from parasketch.errors import ModelError
 from parasketch.files import write_directory
 from parasketch.model.cross_encoder import CrossEncoder
 from parasketch.model.directory import CARD, CONFIG, FORMAT, TOKENIZER, WEIGHTS
+from parasketch.model.storage import shapes_only
 from parasketch.verify.description import KIND, Decision, describe_verifier
 from parasketch.verify.inputs import EncodedPair, PairTokenizer, collate
 
@@ -63,7 +64,7 @@ def load_verifier(directory: Path | str) -> LoadedVerifier:
     """Read a verifier's directory; one that is missing, damaged or of another kind is a ModelError."""
     described = describe_verifier(directory)
     path, config = described.path, described.config
-    with torch.device("meta"):  # nothing is drawn at random only to be overwritten
+    with shapes_only():
         model = CrossEncoder(config)
     try:
         weights = dequantise(load_file(path / WEIGHTS))

@@ -1,29 +1,30 @@
 """Decoding over the shared cache of a source gives what reading the whole row at once gives."""
 
 import torch
-from tiny_language_model import tiny_network
+from tiny_language_model import merged_network, tiny_network
 
+from parasketch.model.int8_language_model import Int8LanguageModel, quantised
 from parasketch.systems.sketchlm.decoding import Decoding, Sampling
-from parasketch.systems.sketchlm.network import END, START, Example, Rows, SketchLM
+from parasketch.systems.sketchlm.network import START, Example, Rows, SketchLM, Target
 
 SOURCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17]]
 
 
 def _whole_row(network: SketchLM, ids: list[int]) -> torch.Tensor:
     """States (T, width) of a row read at once, without a form."""
-    states: torch.Tensor = network.language_model(network.embed(torch.tensor([ids])))[0]
+    states: torch.Tensor = network.trained()(network.embed(torch.tensor([ids])))[0]
     return states
 
 
 def _next_logits(network: SketchLM, source: list[int], sketch: tuple[int, ...], target: list[int]) -> torch.Tensor:
     """What the network predicts after a beginning of a target, as training reads the row."""
-    rows = Rows.from_examples([Example(source, target, sketch, len(sketch))], network.ids)
+    rows = Rows.from_examples([Example(source, [Target(target, sketch, len(sketch))])], network.ids)
     return network.states(rows)[rows.target_at[-1]] @ network.language_model.embedding.T
 
 
 @torch.no_grad()
 def test_states_of_a_grid_equal_those_of_whole_rows() -> None:
-    network = tiny_network()
+    network = merged_network()
     decoding = Decoding(network)
     grid, first = decoding.read(SOURCES, room=8)
     for number, source in enumerate(SOURCES):
@@ -41,7 +42,7 @@ def test_states_of_a_grid_equal_those_of_whole_rows() -> None:
 
 @torch.no_grad()
 def test_best_sketches_are_those_of_brute_force() -> None:
-    network = tiny_network(codes=3)
+    network = merged_network(codes=3)
     decoding = Decoding(network)
     grid, states = decoding.read(SOURCES, room=8)
     found = decoding.sketches(grid, states, [(), (2,), ()], count=5)
@@ -62,7 +63,7 @@ def test_best_sketches_are_those_of_brute_force() -> None:
 
 @torch.no_grad()
 def test_greedy_rows_take_the_most_probable_tokens_and_do_not_depend_on_neighbours() -> None:
-    network = tiny_network(seed=3)
+    network = merged_network(seed=3)
     decoding = Decoding(network)
 
     def run(sources: list[list[int]]) -> tuple[list[list[tuple[tuple[int, ...], bool]]], list[list[list[int]]]]:
@@ -83,14 +84,14 @@ def test_greedy_rows_take_the_most_probable_tokens_and_do_not_depend_on_neighbou
 
 @torch.no_grad()
 def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
-    network = tiny_network(seed=4)
+    network = merged_network(seed=4)
     decoding = Decoding(network)
 
     def run(sources: list[list[int]], seeds: list[int]) -> list[list[tuple[int, ...]]]:
         grid, states = decoding.read(sources, room=16)
         del states
         ids = torch.tensor([[network.ids.of(())] * 3] * len(sources))
-        sampling = Sampling(seeds, 3, temperature=1.0, top_p=0.95)
+        sampling = Sampling(seeds, greedy=1, sampled=2, temperature=1.0, top_p=0.95)
         rows = decoding.generate(*decoding.begin(grid, ids), limits=[6] * len(sources), sampling=sampling)
         return [[tuple(row.tokens) for row in each] for each in rows]
 
@@ -101,8 +102,30 @@ def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
 @torch.no_grad()
 def test_merging_adapters_changes_nothing() -> None:
     network = tiny_network()
-    row = Example(SOURCES[0], [20, 21], (1, 2, 3), 2).ids(network.ids)
-    assert row == [START, 5, 6, 7, 8, 300, 302, 308, 315, 20, 21, END]
+    row = Rows.from_examples([Example(SOURCES[0], [Target([20, 21], (1, 2, 3), 2)])], network.ids).ids[0].tolist()
+    assert row == [START, 5, 6, 7, 8, 300, 302, 308, 315, 20, 21]
     before = _whole_row(network, row)
-    network.language_model.merge()
+    network.trained().merge(START)
     torch.testing.assert_close(_whole_row(network, row), before, atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_a_model_in_8_bits_is_close_and_a_row_does_not_depend_on_its_neighbours() -> None:
+    network = tiny_network(seed=2)
+    model = network.trained()
+    model.merge(START)
+    small = SketchLM(network.config, Int8LanguageModel(model.shape, quantised(model), model.embedding.half()))
+    small.load_state_dict({name: value for name, value in network.state_dict().items() if "language_model" not in name})
+
+    def logits(of: SketchLM, sources: list[list[int]]) -> torch.Tensor:
+        decoding = Decoding(of)
+        grid, _ = decoding.read(sources, room=8)
+        codes = torch.tensor([[of.ids.of((1, 2)), of.ids.of(())]] * len(sources))
+        grid, states = decoding.begin(grid, codes)
+        for token in (7, 20, 33):
+            states = decoding.advance(grid, torch.full((len(sources), 2), token))
+        return decoding.log_probs(states)
+
+    exact, rounded = logits(network, SOURCES), logits(small, SOURCES)
+    assert float((exact.exp() * (exact - rounded)).sum(-1).max()) < 0.02
+    torch.testing.assert_close(logits(small, SOURCES[:1])[0], rounded[0], atol=1e-5, rtol=1e-4)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tiny_language_model import PAIRS, tiny_network, tiny_tokenizer
+from tiny_language_model import PAIRS, merged_network, tiny_tokenizer
 
 from parasketch.errors import UsageError
 from parasketch.generate.paraphraser import Paraphraser
@@ -15,7 +15,7 @@ from parasketch.systems.sketchlm.choice import NOT_FAITHFUL, NOTHING, TOO_CLOSE,
 from parasketch.systems.sketchlm.engine import EverydaySettings, SketchLMEngine
 
 TEXTS = [pair[0] for pair in PAIRS[:5]]
-SEARCH = SearchSettings(sketches=4, forks=4, rounds=2, samples=3, longest=4.0)
+SEARCH = SearchSettings(sketches=4, samples=5, longest=4.0)
 
 
 def sure(pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -24,7 +24,7 @@ def sure(pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 @pytest.fixture(scope="module")
 def paraphraser() -> Paraphraser:
-    network = tiny_network(seed=5)
+    network = merged_network(seed=5)
     network.form.fit([text for pair in PAIRS for text in pair])
     settings = EverydaySettings(search=SEARCH)
     engine = SketchLMEngine(network, BaseTokenizer(tiny_tokenizer()), sure, settings, Path("tiny"))

@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 import torch
 from lightning_fabric import Fabric
-from tiny_language_model import PAIRS, SHAPE, write_pairs
+from tiny_language_model import PAIRS, SHAPE, tiny_network, write_pairs
 
 from parasketch.data.records import EvalItem
 from parasketch.errors import DataError, ModelError, UsageError
+from parasketch.model.int8 import is_supported
 from parasketch.model.storage import open_model
 from parasketch.systems.kinds import load_model
 from parasketch.systems.sketchlm.config import SketchLMConfig, SketchLMShape, SketchLMTrainConfig
-from parasketch.systems.sketchlm.examples import Pair, PairExamples, read_pairs
-from parasketch.systems.sketchlm.network import SketchIds, SketchLM
+from parasketch.systems.sketchlm.decoding import Decoding
+from parasketch.systems.sketchlm.examples import Pair, PairExamples, by_source, read_pairs
+from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchIds, SketchLM, Target
+from parasketch.systems.sketchlm.ready import ready_network
 from parasketch.systems.sketchlm.task import SketchLMTask
 from parasketch.train.loop import train
 from parasketch.train.task import Sources
@@ -105,13 +108,39 @@ def test_data_has_to_be_named_and_whole(tmp_path: Path) -> None:
         read_pairs(tmp_path / "empty.jsonl")
 
 
+def test_targets_that_share_a_row_are_learnt_as_if_each_were_alone() -> None:
+    network = tiny_network()
+    source, other = [5, 6, 7, 8], [9, 5]
+    targets = [
+        Target([10, 11, 12], (0, 1, 2), 3),
+        Target([13, 14], (3, 3, 0), 1),
+        Target([15, 16, 17, 18], (2, 0, 1), 0),
+    ]
+    last = Target([20, 21], (1, 1, 1), 2)
+
+    def losses(*examples: Example) -> Losses:
+        result: Losses = network(Rows.from_examples(list(examples), network.ids))
+        return result
+
+    together = losses(Example(source, targets), Example(other, [last]))
+    apart = losses(*[Example(source, [target]) for target in targets], Example(other, [last]))
+    torch.testing.assert_close(together.target, apart.target)
+    torch.testing.assert_close(together.codes, apart.codes)
+
+
+def test_targets_are_grouped_by_source_in_order() -> None:
+    pairs = [Pair("a", "1"), Pair("b", "2"), Pair("a", "3"), Pair("a", "4")]
+    assert by_source(pairs, 2) == {("a", 0): ["1", "3"], ("b", 0): ["2"], ("a", 1): ["4"]}
+
+
 def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> None:
     ids = SketchIds(60, 3, 4)
     lengths = [3 + place % 17 for place in range(400)]
     sources = [[5] * length for length in lengths]
 
     def examples() -> PairExamples:
-        return PairExamples(sources, sources, [(1, 2, 3)] * 400, ids=ids, seed=3, batch_size=10, depth_dropout=0.3)
+        targets = [[source] for source in sources]
+        return PairExamples(sources, targets, [[(1, 2, 3)]] * 400, ids=ids, seed=3, batch_size=10, depth_dropout=0.3)
 
     first, second = examples(), examples()
     order = first.order(1)
@@ -127,3 +156,21 @@ def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> No
     assert torch.equal(one.ids, other.ids)
     depths = {int((row[row >= 60] % 1 == 0).sum()) for row in one.ids}
     assert depths == {4}  # <sketch> and three codes, "none" among them
+
+
+@pytest.mark.skipif(not is_supported(), reason="this CPU does not multiply bytes")
+def test_a_model_is_merged_once_and_then_read_from_the_cache(tiny_base: Path, tmp_path: Path) -> None:
+    run(make_task(), tmp_path / "run").save(tmp_path / "model", {})
+    stored = open_model(tmp_path / "model")
+    torch.manual_seed(3)
+    first, _ = ready_network(stored)
+    [kept] = tiny_base.glob("merged-*/merged.safetensors")
+    written = kept.stat().st_mtime_ns
+    again, tokenizer = ready_network(stored)
+    assert kept.stat().st_mtime_ns == written
+    assert torch.equal(torch.rand(3), torch.rand(3, generator=torch.Generator().manual_seed(3)))  # nothing was drawn
+    source = tokenizer.encode_batch(["Anna bought a letter."])
+    states = [Decoding(network).read(source, room=4)[1] for network in (first, again)]
+    assert torch.equal(*states)
+    kept.write_bytes(b"damaged")
+    assert torch.equal(Decoding(ready_network(stored)[0]).read(source, room=4)[1], states[0])

@@ -38,6 +38,8 @@ class ModelConfig(TransformerConfig):
     init_gain: float = 6.0
     init_decay: float = 0.5
     """Initialisation decay: scale of each level's codes relative to the level above."""
+    gaussian_form: bool = False
+    """While the form is not quantised it is a sample of a Gaussian, with a KL of its own (an ablation of the paper)."""
     predictor_width: int = 256
     predictor_heads: int = 4
     predictor_hidden: int = 512
@@ -81,6 +83,8 @@ class HrqVaeTrainConfig(KlConfig, CorpusTrainConfig):
     """Gumbel temperature: max(2 - 2 / (1 + exp(-t / scale)), floor / start) times the start, t the share of the run."""
     kmeans_at: float | None = 0.06
     """Until this share of the run the decoder reads the form itself; then k-means on real forms sets the codebooks."""
+    posthoc: bool = False
+    """At `kmeans_at` the network is frozen, and only the sketch predictor learns from then on (an ablation)."""
     form_length: float = 8.0
     """Typical length that forms get when k-means sets the codebooks; the Gumbel noise has length about 1."""
     revive_below: float = 0.1
@@ -94,6 +98,7 @@ class HrqVaeTrainConfig(KlConfig, CorpusTrainConfig):
         at_least(0, self, "train", "predictor_learning_rate revive_below imbalance_weight")
         at_most(MOST_RATE, self, "train", "predictor_learning_rate")
         shares(self, "train", "kmeans_at")
+        require(not self.posthoc or self.kmeans_at is not None, "train.kmeans_at", "a share, for train.posthoc")
         above_zero(self, "train", "temperature temperature_floor temperature_scale form_length")
 
 

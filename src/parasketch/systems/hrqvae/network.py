@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parasketch.model.bottlenecks import GaussianMeaning, PooledForm
+from parasketch.model.bottlenecks import GaussianMeaning, PooledForm, divergence
 from parasketch.model.copying import CopyHead
 from parasketch.model.inputs import Sentences
 from parasketch.model.likelihood import token_log_likelihood
 from parasketch.model.outputs import DecodingState, Encoding, TrainingOutput
+from parasketch.model.pooling import AttentionPooling
 from parasketch.model.predictor import SketchPredictor
 from parasketch.model.quantizer import HierarchicalQuantizer
 from parasketch.model.ragged import Layout, pad, select_rows
@@ -40,6 +41,13 @@ class HRQVAE(SharedTransformer):
             width=config.form_width,
             heads=config.form_heads,
             dropout=config.dropout,
+        )
+        self.form_spread = (  # the log-variance of a Gaussian form
+            AttentionPooling(
+                input_width=form_input, width=config.form_width, heads=config.form_heads, dropout=config.dropout
+            )
+            if config.gaussian_form
+            else None
         )
         self.quantizer = HierarchicalQuantizer(
             width=config.form_width,
@@ -80,11 +88,13 @@ class HRQVAE(SharedTransformer):
         meaning = self.meaning(self._meaning_input(states))
         source_states = select_rows(states, source_rows)
         source_meaning = select_rows(meaning.sample, source_rows)
-        form = self.form(select_rows(self._form_input(states), exemplar_rows), exemplar_layout)
+        form_states = select_rows(self._form_input(states), exemplar_rows)
+        form = self.form(form_states, exemplar_layout)
         with torch.autocast(form.device.type, enabled=False):  # half precision would drown small distances
             quantised = self.quantizer(form.float() if quantise else form.float().detach(), temperature)
-        # Not quantised, the codebooks still get a gradient, of zeros: several processes expect one of every parameter.
-        vector = quantised.vector if quantise else form + 0 * quantised.vector
+        spread, form_divergence = self._spread(form, form_states, exemplar_layout)
+        # What is not used still gets a gradient, of zeros: several processes expect one of every parameter.
+        vector = quantised.vector + 0 * spread if quantise else form + spread + 0 * quantised.vector
         hidden = self._decode(batch.decoder_input, source_meaning, source_layout, vector)
         log_likelihood = token_log_likelihood(hidden, self.embedding.weight, batch.targets)
         if self.copying is not None:
@@ -103,11 +113,11 @@ class HRQVAE(SharedTransformer):
         per_sentence = torch.zeros_like(lengths, dtype=states.dtype).index_add(
             0, batch.encoded.layout.owners.to(states.device), meaning.divergence
         )
-        divergence = per_sentence / lengths
+        by_token = per_sentence / lengths
         places = torch.from_numpy(np.stack([batch.source_places, batch.exemplar_places])).to(states.device)
         return TrainingOutput(
             log_likelihood=log_likelihood,
-            divergence=divergence[places].sum(0),
+            divergence=by_token[places].sum(0) + (0 if quantise else 1) * form_divergence,
             sketch_logits=sketch_logits,
             codes=quantised.codes,
             form=form,
@@ -170,6 +180,14 @@ class HRQVAE(SharedTransformer):
             )
         summed = scores.new_zeros(len(order)).index_add(0, inputs.layout.owners.to(device), scores)
         return summed[torch.from_numpy(places).to(device)]
+
+    def _spread(self, form: Tensor, states: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+        """What a sample of a Gaussian form adds to its mean (B, form_width), and its KL (B,); zeros if it is none."""
+        if self.form_spread is None:
+            return torch.zeros_like(form), form.new_zeros(len(form))
+        log_variance = self.form_spread(states, layout).float()
+        noise = torch.randn_like(log_variance) if self.training else torch.zeros_like(log_variance)
+        return noise * (0.5 * log_variance).exp(), divergence(form.float(), log_variance)
 
     def _decode(self, inputs: Sentences, meaning: Tensor, source: Layout, form: Tensor) -> Tensor:
         hidden: Tensor = self.decoder(self.embed_inputs(inputs), inputs.layout, meaning, source, form)

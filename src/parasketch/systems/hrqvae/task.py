@@ -72,6 +72,8 @@ class HrqVaeTask(CorpusTask[TrainingBatch]):
         self._form_started = True
 
     def loss(self, forward: Callable[..., Any], batch: TrainingBatch, share: float) -> Loss:
+        if self._form_started and self.config.train.posthoc:
+            self.network.quantizer.eval()  # nothing but the predictor learns: it learns the codes, not samples of them
         output = forward(batch, temperature(share, self.config.train), quantise=self._form_started)
         self._forms.append(output.form.detach())
         return objective(output, batch, self.network, self.config.train, share)
@@ -91,7 +93,12 @@ class HrqVaeTask(CorpusTask[TrainingBatch]):
         return {f"perplexity_{d + 1}": value for d, value in enumerate(self.network.quantizer.perplexity())}
 
     def evaluate(self) -> DevResult | None:
-        return look_at_dev(self.network, self.dev_items) if self.dev else None
+        """Until a predictor that learns afterwards has begun, no model is the best one."""
+        if not self.dev:
+            return None
+        result = look_at_dev(self.network, self.dev_items)
+        waits = self.config.train.posthoc and not self._form_started
+        return replace(result, score=float("nan")) if waits else result
 
     def state(self) -> dict[str, Any]:
         return {"form_started": self._form_started}
@@ -101,11 +108,22 @@ class HrqVaeTask(CorpusTask[TrainingBatch]):
 
 
 def parameter_groups(network: HRQVAE, config: HrqVaeTrainConfig) -> list[ParameterGroup]:
-    """A group of its own for the predictor's MLPs, as in the paper."""
+    """A group of its own for the predictor's MLPs, as in the paper; one that learns afterwards is whole in it."""
     trained = [(name, value) for name, value in network.named_parameters() if value.requires_grad]
-    main = [value for name, value in trained if not name.startswith(_PREDICTOR)]
-    mlps = [value for name, value in trained if name.startswith(_PREDICTOR)]
+    prefix, begin = ("predictor.", config.kmeans_at) if config.posthoc else (_PREDICTOR, None)
+    main = [value for name, value in trained if not name.startswith(prefix)]
+    predictor = [value for name, value in trained if name.startswith(prefix)]
     return [
-        ParameterGroup(parameters=main, learning_rate=config.learning_rate, betas=config.betas),
-        ParameterGroup(parameters=mlps, learning_rate=config.predictor_learning_rate, betas=config.predictor_betas),
+        ParameterGroup(
+            parameters=main,
+            learning_rate=config.learning_rate,
+            betas=config.betas,
+            last=1.0 if begin is None else begin,
+        ),
+        ParameterGroup(
+            parameters=predictor,
+            learning_rate=config.predictor_learning_rate,
+            betas=config.predictor_betas,
+            first=begin or 0.0,
+        ),
     ]

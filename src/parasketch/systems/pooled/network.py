@@ -17,8 +17,7 @@ from parasketch.model.inputs import Sentences
 from parasketch.model.likelihood import token_log_likelihood
 from parasketch.model.outputs import DecodingState
 from parasketch.model.ragged import Layout
-from parasketch.model.shared import SharedTransformer
-from parasketch.model.transformer import Decoder
+from parasketch.model.shared import EncoderDecoder
 from parasketch.systems.pooled.config import PooledModelConfig
 from parasketch.systems.pooled.pairs import PairBatch
 
@@ -45,16 +44,11 @@ class PooledOutput:
     """(B,) each."""
 
 
-class PooledNetwork(SharedTransformer, ABC):
+class PooledNetwork(EncoderDecoder, ABC):
     """Encoder and decoder around a bottleneck."""
 
     config_type = PooledModelConfig
     config: PooledModelConfig
-    copying: None = None
-
-    def __init__(self, config: PooledModelConfig, *, mask_id: int) -> None:
-        super().__init__(config, mask_id=mask_id)
-        self.decoder = Decoder(self.layer, layers=config.decoder_layers, meaning_width=config.width, form_width=None)
 
     @abstractmethod
     def squeeze(self, states: Tensor, layout: Layout) -> Latent:
@@ -85,15 +79,7 @@ class PooledNetwork(SharedTransformer, ABC):
         """Begin decoding G groups, each from its vector (G, width)."""
         groups, device = len(vectors), vectors.device
         mask = torch.ones(groups, 1, dtype=torch.bool, device=device)
-        cache = self.decoder.start(vectors[:, None], mask, torch.arange(groups, device=device))
-        nothing = torch.empty(groups, 0, dtype=torch.int64, device=device)
-        return DecodingState(cache=cache, pointer_keys=None, source_tokens=nothing)
-
-    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
-        """Log-probabilities of the next token given the last ones: (G, W) -> (G, W, vocab_size)."""
-        positions = torch.full_like(tokens, state.cache.length)
-        hidden = self.decoder.step(self.embedding(tokens, positions), state.cache)
-        return torch.log_softmax(hidden @ self.embedding.weight.T, dim=-1)
+        return self.start_decoding(vectors[:, None], mask, torch.arange(groups, device=device))
 
     def log_likelihood(self, vectors: Tensor, targets: Sentences) -> Tensor:
         """log p of G target sentences (begin and end included), each from its vector (G, width); evaluation only."""

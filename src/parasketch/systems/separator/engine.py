@@ -8,7 +8,8 @@ import torch
 from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.requests import Options, PreparedText, Request
-from parasketch.systems.pooled.engine import MOST_TEXTS, PooledEngine, Variant, load_as
+from parasketch.systems.plain_engine import MOST_TEXTS, load_as
+from parasketch.systems.pooled.engine import PooledEngine, Variant
 from parasketch.systems.pooled.network import Latent
 from parasketch.systems.separator.codes import best_codes
 from parasketch.systems.separator.network import Separator

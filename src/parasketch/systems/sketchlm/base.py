@@ -6,7 +6,6 @@ weights are checked against a known digest, unpacked and kept in the user's cach
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,10 +17,11 @@ import safetensors
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from parasketch.console import console
 from parasketch.errors import ModelError
-from parasketch.files import sha256, write_directory
+from parasketch.files import cache_directory, sha256, write_directory
 from parasketch.model.language_model import LanguageModel, LanguageModelShape
 
 NAME = "SmolLM2-135M-Instruct"
@@ -57,8 +57,7 @@ class BaseTokenizer:
 
 def base_directory() -> Path:
     """Where the base is kept: below PARASKETCH_CACHE, or else the user's cache directory."""
-    root = os.environ.get("PARASKETCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "parasketch"
-    return Path(root).expanduser() / "smollm2-135m"
+    return cache_directory() / "smollm2-135m"
 
 
 def is_installed() -> bool:
@@ -98,7 +97,27 @@ def load_base(model: LanguageModel) -> BaseTokenizer:
                     f"{directory / _WEIGHTS}: not the base of this model: {name} is missing or of another shape"
                 )
             buffer.copy_(weights[name])
-    return BaseTokenizer(Tokenizer.from_file(str(directory / _TOKENIZER)))
+    return base_tokenizer()
+
+
+def base_tokenizer() -> BaseTokenizer:
+    """The base's tokeniser."""
+    return BaseTokenizer(Tokenizer.from_file(str(base_directory() / _TOKENIZER)))
+
+
+def base_embedding() -> Tensor:
+    """The vectors (vocabulary, width) of the base's tokens, in 16 bits."""
+    with safetensors.safe_open(base_directory() / _WEIGHTS, "pt") as file:
+        embedding: Tensor = file.get_tensor("embedding")
+    return embedding
+
+
+def origin() -> str:
+    """The hash of the file that the base on this machine was made from; empty where there is no base."""
+    try:
+        return str(json.loads((base_directory() / _ORIGIN).read_text(encoding="utf-8")).get("sha256", ""))
+    except (OSError, ValueError):
+        return ""
 
 
 def _from_wheel(folder: Path) -> Path:

@@ -1,21 +1,20 @@
-"""Candidates: what the model says in many sketches, and what it nearly said.
+"""Candidates: what the model says in many sketches, and what else it might have said.
 
-The likeliest sketches, or those that begin as the user wants, each give a sentence greedily. Then sentences fork: where
-another token was nearly as likely as the chosen one, it is taken instead and the rest follows from it. So wording
-departs from the input's at the places where the model knows another way to say it, which random sampling hits
-by chance only; some samples without a sketch are added all the same. What says the same is one candidate.
+The likeliest sketches, or those that begin as the user wants, each give a sentence greedily; further sentences are
+sampled. All are said at once, in one pass over the cache of their source. What says the same is one candidate.
 """
 
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import cycle, islice
 
 import torch
 
 from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.decoding import Continuation, Decoding, Grid, Sampling
-from parasketch.systems.sketchlm.network import END, SketchLM
+from parasketch.systems.sketchlm.network import SketchLM
 
 Sketch = tuple[int, ...]
 
@@ -24,18 +23,11 @@ Sketch = tuple[int, ...]
 class SearchSettings:
     """How candidates are made."""
 
-    sketches: int = 6
-    """How many of the likeliest sketches are tried."""
-    forks: int = 10
-    """Sentences that fork off those of the round before."""
-    rounds: int = 4
-    """How often sentences fork."""
-    novelty: float = 1.2
-    """What each token that the source does not have may cost in log-probability, in the last round: one changed word is
-    easy to find, but a sentence that people call different has several."""
-    samples: int = 4
-    """Sentences sampled without a sketch."""
-    temperature: float = 0.7
+    sketches: int = 8
+    """How many of the likeliest sketches are said greedily."""
+    samples: int = 8
+    """Sentences that are sampled, in the same sketches and, where none is given, without one."""
+    temperature: float = 0.8
     top_p: float = 0.9
     longest: float = 1.25
     """Tokens of an output for each of the source, besides 5: what is longer says something else."""
@@ -68,19 +60,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row to decode: its sketch, and the tokens it must begin with."""
+    """A row to decode."""
 
     sketch: Sketch
     sketch_log_prob: float
-    beginning: tuple[int, ...] = ()
-
-
-@dataclass
-class _Found:
-    """What has been said for one input so far."""
-
-    rows: list[tuple[_Row, Continuation]] = field(default_factory=list)
-    tried: set[tuple[Sketch, tuple[int, ...]]] = field(default_factory=set)
 
 
 class CandidateSearch:
@@ -94,35 +77,32 @@ class CandidateSearch:
     def __call__(self, wanted: Sequence[Wanted], *, seed: int = 0) -> list[list[Candidate]]:
         """Different candidates of each source, none of them its copy, in no order that matters."""
         settings = self._settings
-        sources = [each.tokens for each in wanted]
         limits, grid, sketches = self._read(wanted, settings.sketches)
-        found = [_Found() for _ in wanted]
-        free = [_Row((), 0.0)]
-        self._say(grid, [rows + free * (not w.prefix) for rows, w in zip(sketches, wanted, strict=True)], found, limits)
-        for number in range(settings.rounds):
-            # The first rounds are careful, the last ones bold: what is shown is chosen from both.
-            novelty = settings.novelty * number / max(settings.rounds - 1, 1)
-            forks = [
-                _forks(each, set(source), settings.forks, novelty) for each, source in zip(found, sources, strict=True)
-            ]
-            self._say(grid, forks, found, limits)
-        if settings.samples:
-            seeds = [_seed_of(each.text, seed) for each in wanted]
-            sampling = Sampling(seeds, settings.samples, temperature=settings.temperature, top_p=settings.top_p)
-            # Where the form is given, samples without one are not wanted: they are said and forgotten.
-            listening = [_Found() if each.prefix else found[place] for place, each in enumerate(wanted)]
-            self._say(grid, [free * settings.samples] * len(wanted), listening, limits, sampling)
-        return [self._distinct(each, source) for each, source in zip(found, wanted, strict=True)]
+        rows = []
+        for each, found in zip(wanted, sketches, strict=True):
+            # Without a wish for a form, the last greedy row and every second sample have none.
+            free = [_Row((), 0.0)] if not each.prefix else found[:1]
+            greedy = _filled(found, settings.sketches) + free
+            mixed = [row for pair in zip(_filled(found, settings.samples), cycle(free)) for row in pair]
+            rows.append(greedy + mixed[: settings.samples])
+        sampling = Sampling(
+            [_seed_of(each.text, seed) for each in wanted],
+            greedy=settings.sketches + 1,
+            sampled=settings.samples,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+        )
+        said = self._say(grid, rows, limits, sampling)
+        return [self._distinct(*each) for each in zip(rows, said, wanted, strict=True)]
 
     @torch.inference_mode()
     def likeliest(self, wanted: Sequence[Wanted], count: int) -> list[list[Candidate]]:
         """One sentence for each of the likeliest sketches, best sketch first, whatever it says."""
         limits, grid, sketches = self._read(wanted, count)
-        found = [_Found() for _ in wanted]
-        self._say(grid, sketches, found, limits)
+        said = self._say(grid, [_filled(rows, count) for rows in sketches], limits)
         return [
-            [self._candidate(asked, row) for asked, row in each.rows[: len(rows)]]
-            for each, rows in zip(found, sketches, strict=True)
+            [self._candidate(*row) for row in zip(rows, each, strict=False)]
+            for rows, each in zip(sketches, said, strict=True)
         ]
 
     def _read(self, wanted: Sequence[Wanted], count: int) -> tuple[list[int], Grid, list[list[_Row]]]:
@@ -142,26 +122,17 @@ class CandidateSearch:
         return limits, grid, [list(dict.fromkeys(each)) for each in rows]
 
     def _say(
-        self,
-        grid: Grid,
-        rows: list[list[_Row]],
-        found: list[_Found],
-        limits: list[int],
-        sampling: Sampling | None = None,
-    ) -> None:
-        """Decode rows and remember what they said."""
-        ids, rows = self._network.ids, _even(rows)
+        self, grid: Grid, rows: list[list[_Row]], limits: list[int], sampling: Sampling | None = None
+    ) -> list[list[Continuation]]:
+        """Decode rows, as many for each input."""
+        ids = self._network.ids
         codes = torch.tensor([[ids.of(row.sketch) for row in each] for each in rows])  # (B, S, levels)
-        grown, states = self._decoding.begin(grid, codes)
-        beginnings = [[row.beginning for row in each] for each in rows]
-        said = self._decoding.generate(grown, states, limits=limits, forced=beginnings, sampling=sampling)
-        for each, asked, continuations in zip(found, rows, said, strict=True):
-            each.rows += zip(asked, continuations, strict=True)
+        return self._decoding.generate(*self._decoding.begin(grid, codes), limits=limits, sampling=sampling)
 
-    def _distinct(self, found: _Found, source: Wanted) -> list[Candidate]:
+    def _distinct(self, rows: list[_Row], said: list[Continuation], source: Wanted) -> list[Candidate]:
         """Finished rows as candidates; of those that say the same, the likeliest."""
         best: dict[str, Candidate] = {}
-        for asked, row in found.rows:
+        for asked, row in zip(rows, said, strict=True):
             candidate = self._candidate(asked, row)
             text = candidate.text
             if not row.finished or not text or text == source.text:
@@ -176,35 +147,9 @@ class CandidateSearch:
         return Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob)
 
 
-def _even(rows: list[list[_Row]]) -> list[list[_Row]]:
-    """As many rows for each input: short lists repeat their last one."""
-    longest = max(map(len, rows))
-    return [each + each[-1:] * (longest - len(each)) for each in rows]
-
-
-def _forks(found: _Found, source: set[int], count: int, novelty: float) -> list[_Row]:
-    """The likeliest beginnings that depart from what was said at one further place, new words first.
-
-    The likelihood of a fork is that of its beginning with what follows it in the sentence it departs from: what a
-    fork costs is how much less likely its token is than the one that was chosen.
-    """
-    costs: dict[tuple[Sketch, tuple[int, ...]], tuple[float, _Row]] = {}
-    for asked, row in found.rows:
-        found.tried.add((asked.sketch, (*row.tokens,)))
-        total = sum(row.log_probs)
-        for place in range(len(asked.beginning), len(row.choices)):
-            for token, chance in zip(row.choices[place], row.choice_log_probs[place], strict=True):
-                beginning = (*row.tokens[:place], token)
-                key = (asked.sketch, beginning)
-                if (place < len(row.tokens) and token == row.tokens[place]) or token == END or key in found.tried:
-                    continue
-                fresh = sum(each not in source for each in (*beginning, *row.tokens[place + 1 :]))
-                cost = total - row.log_probs[place] + chance + novelty * fresh
-                if key not in costs or cost > costs[key][0]:
-                    costs[key] = cost, _Row(asked.sketch, asked.sketch_log_prob, beginning)
-    chosen = sorted(costs.items(), key=lambda item: -item[1][0])[:count]
-    found.tried.update(key for key, _ in chosen)
-    return [row for _, (_, row) in chosen] or [found.rows[0][0]]
+def _filled(rows: list[_Row], count: int) -> list[_Row]:
+    """Exactly so many rows: the first ones, again and again where there are too few."""
+    return list(islice(cycle(rows), count))
 
 
 def _seed_of(text: str, seed: int) -> int:

@@ -36,8 +36,11 @@ class SketchLMTrainConfig(TrainConfig):
     """The training settings of this kind."""
 
     steps: int = 4_000
-    batch_size: int = 24
-    """Pairs a step on each process: each takes 12 billion operations, so small batches fill a CPU."""
+    batch_size: int = 12
+    """Sources a step on each process, each with its targets: some 12 billion operations a target, so small batches
+    fill a CPU."""
+    targets_together: int = 3
+    """Targets of one source that are learnt in one row, at most: their source is read once."""
     learning_rate: float = 1e-3
     warmup: float = 0.03
     evaluations: int = 8
@@ -59,7 +62,7 @@ class SketchLMTrainConfig(TrainConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(0, self, "train", "code_weight code_learning_rate")
-        at_least(1, self, "train", "form_sentences max_tokens evaluation_items")
+        at_least(1, self, "train", "form_sentences max_tokens evaluation_items targets_together")
         shares(self, "train", "depth_dropout")
 
 

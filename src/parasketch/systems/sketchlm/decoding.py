@@ -6,18 +6,19 @@ rows; only what a row has of its own is stored for it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from parasketch.model.language_model import Block, PrefixCache, rotate
-from parasketch.systems.sketchlm.network import END, START, SketchLM
+from parasketch.model.language_model import PrefixCache, heads_of, split_heads
+from parasketch.systems.sketchlm.network import END, SketchLM
 
 _MOST_CHOICES = 40
 """Tokens that sampling chooses among at each place: what is less likely than the first 40 is never good English."""
-_SHOWN = 6
-"""Tokens that a continuation remembers at each place."""
+_WORTH_PACKING = 0.75
+"""Rows are taken out of the grid when no more than this share of them goes on."""
 
 
 @dataclass
@@ -31,9 +32,10 @@ class Grid:
     form: Tensor | None = None  # (B, S, width), added to the last code and to all that follows it
 
     def choose(self, rows: Tensor) -> "Grid":
-        """Another grid of rows (B, S') of this one, which may repeat; they have no form yet."""
+        """Another grid of rows (B, S') of this one, which may repeat."""
         at = torch.arange(len(rows), device=rows.device)[:, None]
-        return Grid(self.prefix, [k[at, rows] for k in self.keys], [v[at, rows] for v in self.values], self.used)
+        form = None if self.form is None else self.form[at, rows]
+        return Grid(self.prefix, [k[at, rows] for k in self.keys], [v[at, rows] for v in self.values], self.used, form)
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,18 @@ class Continuation:
     log_probs: list[float]
     """Of every token and, last, of the end; without temperature."""
     finished: bool
-    choices: list[list[int]]
-    """The likeliest tokens at every place, best first."""
-    choice_log_probs: list[list[float]]
+
+
+class Layer(Protocol):
+    """What is needed of a block, in full precision or in 8 bits."""
+
+    def project(self, x: Tensor, /) -> Tensor:
+        """Queries, keys and values of states."""
+        ...
+
+    def finish(self, x: Tensor, attended: Tensor, /) -> Tensor:
+        """The block's states, given what was attended to."""
+        ...
 
 
 class Decoding:
@@ -54,18 +65,24 @@ class Decoding:
 
     def __init__(self, network: SketchLM) -> None:
         self.network, self._model = network, network.language_model
+        self._blocks = [cast(Layer, block) for block in self._model.blocks]
 
     def read(self, sources: Sequence[Sequence[int]], *, room: int) -> tuple[Grid, Tensor]:
         """A grid of one empty row for each source, and the states (B, width) that predict the first code."""
-        rows = [[START, *source, self.network.ids.sketch] for source in sources]
+        rows = [[*source, self.network.ids.sketch] for source in sources]
         lengths = torch.tensor([len(row) for row in rows])
         longest = int(lengths.max())
         ids = torch.tensor([row + [END] * (longest - len(row)) for row in rows])
         x = self.network.embed(ids)
-        rotation = self._model.rotation(torch.arange(longest))
-        prefix = PrefixCache([], [], lengths)
-        for block in self._model.blocks:
-            x, k, v = block(x, rotation)
+        rotation = self._model.rotation(torch.arange(1, longest + 1))  # the token at 0 was read once for all
+        sees = torch.ones(longest, longest + 1, dtype=torch.bool).tril(1)
+        prefix = PrefixCache([], [], lengths + 1)
+        for layer, block in enumerate(self._blocks):
+            q, k, v = heads_of(block.project(x), self._model.shape, rotation)
+            k = torch.cat([self._model.first_keys[layer].expand(len(rows), -1, -1, -1), k], dim=2)
+            v = torch.cat([self._model.first_values[layer].expand(len(rows), -1, -1, -1), v], dim=2)
+            attended = F.scaled_dot_product_attention(q, k, v, attn_mask=sees, enable_gqa=True)
+            x = block.finish(x, attended.transpose(1, 2).flatten(2))
             prefix.keys.append(k)
             prefix.values.append(v)
         shape = self._model.shape
@@ -81,9 +98,9 @@ class Decoding:
         positions = grid.prefix.lengths[:, None] + grid.used
         cos, sin = self._model.rotation(positions)  # (B, 1, d)
         rotation = cos[:, :, None], sin[:, :, None]
-        hidden = ~grid.prefix.mask()
-        for layer, block in enumerate(self._model.blocks):
-            x = self._block(cast(Block, block), x, grid, layer, rotation, hidden)
+        hidden = None if len(ids) == 1 else ~grid.prefix.mask()  # one source has no padding
+        for layer, block in enumerate(self._blocks):
+            x = self._block(block, x, grid, layer, rotation, hidden)
         grid.used += 1
         return cast(Tensor, self._model.norm(x))
 
@@ -128,53 +145,56 @@ class Decoding:
         return grid, states
 
     def generate(
-        self,
-        grid: Grid,
-        states: Tensor,
-        *,
-        limits: Sequence[int],
-        forced: Sequence[Sequence[Sequence[int]]] | None = None,
-        sampling: "Sampling | None" = None,
+        self, grid: Grid, states: Tensor, *, limits: Sequence[int], sampling: "Sampling | None" = None
     ) -> list[list[Continuation]]:
-        """Finish all rows token by token: after their `forced` beginnings greedily, or by sampling.
+        """Finish all rows token by token, greedily but for the last ones, which `sampling` draws.
 
-        `limits` has the most tokens of each input's rows; those that are not finished by then stay as they are.
+        `limits` has the most tokens of each input's rows; those that are not finished by then stay as they are. Rows
+        that have ended leave the grid, so that the last steps of the longest row are cheap.
         """
-        most_tokens = max(limits)
-        alive = torch.ones(states.shape[:2], dtype=torch.bool)
-        beginnings = _padded(forced) if forced is not None else torch.zeros(*states.shape[:2], 0, dtype=torch.long)
-        steps: list[_Step] = []
-        for step in range(most_tokens + 1):
-            log_probs = self.log_probs(states)
-            top, ids = log_probs.topk(_MOST_CHOICES, dim=-1)
-            token = ids[..., 0] if sampling is None else ids.gather(-1, sampling.choose(top)).squeeze(-1)
-            if step < beginnings.shape[-1]:
-                given = beginnings[..., step]
-                token = torch.where(given >= 0, given, token)
-            chance = log_probs.gather(-1, token[..., None]).squeeze(-1)
-            token = torch.where(alive, token, END)
-            steps.append(_Step(token, chance, ids[..., :_SHOWN], top[..., :_SHOWN]))
-            alive &= token != END
-            if not alive.any() or step == most_tokens:
+        inputs, rows = states.shape[:2]
+        at = torch.arange(inputs)[:, None]
+        here = torch.arange(rows).expand(inputs, rows)  # (B, S') the row that each row of the grid was at first
+        alive = torch.ones(inputs, rows, dtype=torch.bool)
+        tokens = torch.full((inputs, rows, max(limits) + 1), END)
+        log_probs = torch.zeros(inputs, rows, max(limits) + 1)
+        for step in range(max(limits) + 1):
+            scores = self.log_probs(states)
+            top, ids = scores.topk(_MOST_CHOICES, dim=-1)
+            choice = torch.zeros_like(ids[..., :1]) if sampling is None else sampling.choose(top, here)
+            token = torch.where(alive[at, here], ids.gather(-1, choice).squeeze(-1), END)
+            tokens[at, here, step] = token
+            log_probs[at, here, step] = scores.gather(-1, token[..., None]).squeeze(-1)
+            alive[at, here] &= token != END
+            going = alive[at, here]
+            most = int(going.sum(1).max())
+            if most == 0:
                 break
+            if most <= _WORTH_PACKING * here.shape[1]:
+                kept = going.int().sort(dim=1, descending=True, stable=True).indices[:, :most]
+                grid, here, token = grid.choose(kept), here.gather(1, kept), token.gather(1, kept)
             states = self.advance(grid, token)
-        return _collect(steps, limits)
+        return [
+            [_continuation(row, chances, limit) for row, chances in zip(said, sure, strict=True)]
+            for said, sure, limit in zip(tokens.tolist(), log_probs.tolist(), limits, strict=True)
+        ]
 
     def _block(
-        self, block: Block, x: Tensor, grid: Grid, layer: int, rotation: tuple[Tensor, Tensor], hidden: Tensor
+        self, block: "Layer", x: Tensor, grid: Grid, layer: int, rotation: tuple[Tensor, Tensor], hidden: Tensor | None
     ) -> Tensor:
         """States (B, S, width) after a block whose rows see their source, themselves and what they had before."""
         shape = self._model.shape
         batch, rows, _ = x.shape
         group = shape.heads // shape.kv_heads
-        every = block.qkv(block.attention_norm(x)).view(batch, rows, -1, shape.head_width)
-        q, k, v = every.split([shape.heads, shape.kv_heads, shape.kv_heads], dim=2)
-        grid.keys[layer][:, :, :, grid.used] = rotate(k, rotation)
+        every = block.project(x).view(batch, rows, -1, shape.head_width)
+        q, k, v = split_heads(every, shape, rotation, dim=2)
+        grid.keys[layer][:, :, :, grid.used] = k
         grid.values[layer][:, :, :, grid.used] = v
-        q = rotate(q, rotation).view(batch, rows, shape.kv_heads, group, -1) * shape.head_width**-0.5
+        q = q.reshape(batch, rows, shape.kv_heads, group, -1) * shape.head_width**-0.5
         # The source's keys are the same for all rows: rows are further queries on them.
         shared = q.transpose(1, 2).flatten(2, 3) @ grid.prefix.keys[layer].transpose(-1, -2)  # (B, kv, S · g, T)
-        shared = shared.masked_fill(hidden[:, None, None], -torch.inf)
+        if hidden is not None:
+            shared = shared.masked_fill(hidden[:, None, None], -torch.inf)
         shared = shared.view(batch, shape.kv_heads, rows, group, -1).transpose(1, 2)  # (B, S, kv, g, T)
         own_keys, own_values = (each[layer][:, :, :, : grid.used + 1] for each in (grid.keys, grid.values))
         own = q @ own_keys.transpose(-1, -2)  # (B, S, kv, g, used + 1)
@@ -182,8 +202,7 @@ class Decoding:
         length = shared.shape[-1]
         seen = weights[..., :length].transpose(1, 2).flatten(2, 3) @ grid.prefix.values[layer]
         seen = seen.view(batch, shape.kv_heads, rows, group, -1).transpose(1, 2) + weights[..., length:] @ own_values
-        # Rows stand here where positions stand in training.
-        return block.finish(x, seen.flatten(2, 3).transpose(1, 2))
+        return block.finish(x, seen.flatten(2))
 
 
 @dataclass(frozen=True)
@@ -195,57 +214,28 @@ class Sketches:
 
 
 class Sampling:
-    """Draws tokens with each input's own random numbers, so that no result depends on what else is in a batch."""
+    """Draws the tokens of each input's last rows with the input's own random numbers, whatever else is in a batch."""
 
-    def __init__(self, seeds: Sequence[int], rows: int, *, temperature: float, top_p: float) -> None:
+    def __init__(self, seeds: Sequence[int], *, greedy: int, sampled: int, temperature: float, top_p: float) -> None:
+        """The first `greedy` rows of each input take the likeliest tokens, the `sampled` ones after them are drawn."""
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        self._rows, self._temperature, self._top_p = rows, temperature, top_p
+        self._greedy, self._sampled = greedy, sampled
+        self._temperature, self._top_p = temperature, top_p
 
-    def choose(self, top: Tensor) -> Tensor:
-        """Which of the best tokens, whose log-probabilities are (B, S, choices), each row takes, (B, S, 1)."""
+    def choose(self, top: Tensor, rows: Tensor) -> Tensor:
+        """Which of the best tokens, whose log-probabilities are (B, S, choices), the rows (B, S) take, (B, S, 1)."""
+        uniform = torch.stack([torch.rand(self._sampled, top.shape[-1], generator=each) for each in self._generators])
+        noise = -(-uniform.clamp(1e-9, 1 - 1e-7).log()).log()
+        noise = noise[torch.arange(len(rows))[:, None], (rows - self._greedy).clamp(min=0)]
         scores = top / self._temperature
         probabilities = scores.softmax(-1)
         unlikely = probabilities.cumsum(-1) - probabilities >= self._top_p
-        uniform = [torch.rand(self._rows, top.shape[-1], generator=each) for each in self._generators]
-        noise = -(-torch.stack(uniform).clamp(1e-9, 1 - 1e-7).log()).log()
-        return (scores + noise).masked_fill(unlikely, -torch.inf).argmax(-1, keepdim=True)
+        drawn = (scores + noise).masked_fill(unlikely, -torch.inf).argmax(-1)
+        return torch.where(rows < self._greedy, 0, drawn)[..., None]
 
 
-@dataclass(frozen=True)
-class _Step:
-    """What happened at one place: tokens and their log-probabilities (B, S), and the likeliest ones (B, S, shown)."""
-
-    tokens: Tensor
-    log_probs: Tensor
-    choices: Tensor
-    choice_log_probs: Tensor
-
-
-def _padded(forced: Sequence[Sequence[Sequence[int]]]) -> Tensor:
-    """Beginnings as (B, S, longest), -1 after their ends."""
-    longest = max(len(row) for rows in forced for row in rows)
-    return torch.tensor([[[*row, *[-1] * (longest - len(row))] for row in rows] for rows in forced])
-
-
-def _collect(steps: Sequence[_Step], limits: Sequence[int]) -> list[list[Continuation]]:
-    tokens, log_probs = (torch.stack([getattr(step, name) for step in steps], -1) for name in ("tokens", "log_probs"))
-    choices, chances = (
-        torch.stack([getattr(step, name) for step in steps], -2) for name in ("choices", "choice_log_probs")
-    )
-    parts = [part.tolist() for part in (tokens, log_probs, choices, chances)]
-    return [
-        [
-            _continuation(*(row[: limit + 1] for row in each))
-            for each in zip(*(part[place] for part in parts), strict=True)
-        ]
-        for place, limit in enumerate(limits)
-    ]
-
-
-def _continuation(
-    tokens: list[int], log_probs: list[float], choices: list[list[int]], chances: list[list[float]]
-) -> Continuation:
+def _continuation(tokens: list[int], log_probs: list[float], limit: int) -> Continuation:
+    tokens = tokens[: limit + 1]
     finished = END in tokens
     end = tokens.index(END) if finished else len(tokens)
-    shown = slice(0, end + 1)
-    return Continuation(tokens[:end], log_probs[shown], finished, choices[shown], chances[shown])
+    return Continuation(tokens[:end], log_probs[: end + 1] if finished else log_probs[:end], finished)

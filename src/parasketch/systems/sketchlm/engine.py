@@ -1,6 +1,7 @@
 """The language-model kind at work: texts to candidates in many sketches, to the n that are chosen."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,13 +14,13 @@ from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
 from parasketch.generate.wording import overlap_matrix
-from parasketch.model.int8 import is_supported
 from parasketch.model.storage import open_model
 from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.candidates import Candidate, CandidateSearch, SearchSettings, Wanted
 from parasketch.systems.sketchlm.choice import ChoiceSettings, Judge, Judged, Verifies
 from parasketch.systems.sketchlm.config import KIND
 from parasketch.systems.sketchlm.network import SketchLM
+from parasketch.systems.sketchlm.ready import ready_network
 from parasketch.text.sentence_encoder import SentenceModel
 from parasketch.verify import Verifier
 
@@ -48,7 +49,6 @@ class SketchLMEngine:
         self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifies, settings: EverydaySettings, path: Path
     ) -> None:
         self._network, self._tokenizer, self._settings, self._path = network, tokenizer, settings, path
-        network.language_model.merge(quantise=is_supported())
         self._judge = Judge(verifier, settings.choice)
 
     @property
@@ -72,7 +72,7 @@ class SketchLMEngine:
     def batch_size(self, options: Options, largest: int) -> int:
         """How many texts go well together."""
         search = self._search_settings(options)
-        return max(1, min(largest, _MOST_ROWS // max(search.sketches + 1, search.forks, search.samples)))
+        return max(1, min(largest, _MOST_ROWS // (search.sketches + 1 + search.samples)))
 
     def paraphrase(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """Exactly n paraphrases of each text, best first."""
@@ -145,5 +145,7 @@ def load_engine(directory: Path, device: torch.device, semantic: SentenceModel |
         settings = from_dict(EverydaySettings, stored.sections.get("generate", {}), "generate.")
     except ConfigError as error:
         raise ModelError(f"{directory}: {error}") from error
-    network, tokenizer = SketchLM.load(stored)
-    return SketchLMEngine(network, tokenizer, Verifier.from_pretrained(), settings, directory)
+    with ThreadPoolExecutor(1) as other:  # reading and packing weights is not Python's work: both go on at once
+        verifier = other.submit(Verifier.from_pretrained)
+        network, tokenizer = ready_network(stored)
+        return SketchLMEngine(network, tokenizer, verifier.result(), settings, directory)

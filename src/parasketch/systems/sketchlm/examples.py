@@ -1,6 +1,7 @@
 """Pairs to learn from, `{"source": ..., "target": ...}` a line: read once, drawn as a function of seed and epoch."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from parasketch.errors import DataError
 from parasketch.files import read_lines
-from parasketch.systems.sketchlm.network import Example, Rows, SketchIds
+from parasketch.systems.sketchlm.network import Example, Rows, SketchIds, Target
 
 _BATCHES_TOGETHER = 64
 """Batches whose pairs are sorted by length among each other: padding would be a third of the work otherwise."""
@@ -42,13 +43,13 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 class PairExamples:
-    """Encoded pairs with the sketches of their targets."""
+    """Encoded sources with their targets and the sketches of those."""
 
     def __init__(
         self,
         sources: Sequence[list[int]],
-        targets: Sequence[list[int]],
-        sketches: Sequence[tuple[int, ...]],
+        targets: Sequence[Sequence[list[int]]],
+        sketches: Sequence[Sequence[tuple[int, ...]]],
         *,
         ids: SketchIds,
         seed: int,
@@ -57,7 +58,7 @@ class PairExamples:
     ) -> None:
         self._sources, self._targets, self._sketches = sources, targets, sketches
         self._ids, self._seed, self._batch_size, self._dropout = ids, seed, batch_size, depth_dropout
-        self._lengths = np.array([len(a) + len(b) for a, b in zip(sources, targets, strict=True)])
+        self._lengths = np.array([len(a) + sum(map(len, b)) for a, b in zip(sources, targets, strict=True)])
 
     def __len__(self) -> int:
         return len(self._sources)
@@ -76,10 +77,24 @@ class PairExamples:
         return np.concatenate(parts)
 
     def batch(self, epoch: int, indices: NDArray[np.int64]) -> Rows:
-        """Pairs as rows, each with as many codes as depth dropout leaves it in this epoch."""
+        """Sources with their targets as rows, each target with the codes that depth dropout leaves it in this epoch."""
         return Rows.from_examples([self._example(epoch, int(index)) for index in indices], self._ids)
 
     def _example(self, epoch: int, index: int) -> Example:
-        dropped = np.random.default_rng([self._seed, epoch, index]).random(self._ids.levels) < self._dropout
-        depth = int(np.argmax(dropped)) if dropped.any() else self._ids.levels
-        return Example(self._sources[index], self._targets[index], self._sketches[index], depth)
+        random = np.random.default_rng([self._seed, epoch, index])
+        targets = []
+        for tokens, sketch in zip(self._targets[index], self._sketches[index], strict=True):
+            dropped = random.random(self._ids.levels) < self._dropout
+            depth = int(np.argmax(dropped)) if dropped.any() else self._ids.levels
+            targets.append(Target(tokens, sketch, depth))
+        return Example(self._sources[index], targets)
+
+
+def by_source(pairs: Sequence[Pair], most: int) -> dict[tuple[str, int], list[str]]:
+    """The targets of each source, in groups of `most` at most; the key is the source and the number of the group."""
+    groups: dict[tuple[str, int], list[str]] = {}
+    seen: Counter[str] = Counter()
+    for pair in pairs:
+        groups.setdefault((pair.source, seen[pair.source] // most), []).append(pair.target)
+        seen[pair.source] += 1
+    return groups

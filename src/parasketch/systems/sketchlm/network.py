@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from parasketch.model.int8_language_model import Int8LanguageModel
 from parasketch.model.language_model import LanguageModel
 from parasketch.systems.sketchlm.base import BaseTokenizer, load_base
 from parasketch.systems.sketchlm.config import KIND, SketchLMShape
@@ -57,13 +58,40 @@ class SketchIds:
         return self.vocabulary + 1 + level * (self.codes + 1)
 
 
+@dataclass(frozen=True)
+class Target:
+    """A target with its sketch, of which `depth` codes are shown."""
+
+    tokens: list[int]
+    sketch: tuple[int, ...]
+    depth: int
+
+
+@dataclass(frozen=True)
+class Example:
+    """A source and what it may become: targets that are learnt together, so that their source is read once."""
+
+    source: list[int]
+    targets: list[Target]
+
+    def length(self, levels: int) -> int:
+        """How many ids its row has; the last token of a target predicts the end, which is not read itself."""
+        return len(self.source) + 2 + sum(levels + len(target.tokens) for target in self.targets)
+
+
 @dataclass(eq=False)  # not frozen: Fabric looks through what goes into and comes out of a network
 class Rows:
-    """Sequences of ids, padded on the right, and what each position has to predict."""
+    """Sequences of ids, padded on the right, and what each position has to predict.
+
+    A row is a tree: its source, then one branch after the other, each of codes and a target. A branch sees its source
+    and itself, and counts its positions from the end of the source, as if it were alone.
+    """
 
     ids: Tensor  # (B, T)
-    shown: Tensor  # (B, levels) the ids of the codes
-    form_from: Tensor  # (B,) the place of the last code
+    positions: Tensor  # (B, T)
+    branches: Tensor  # (B, T) 0 in the source, 1, 2, ... in the branches
+    form_of: Tensor  # (B, T) which row of `shown` gives the form, from 1; 0 where there is none
+    shown: Tensor  # (targets, levels) the ids of the codes
     target_at: Tensor  # (N,) flat positions whose next token is a target's
     targets: Tensor  # (N,)
     code_at: list[Tensor]  # by level: flat positions that predict its code
@@ -73,56 +101,67 @@ class Rows:
         """The same rows on another device."""
         return Rows(
             self.ids.to(device),
+            self.positions.to(device),
+            self.branches.to(device),
+            self.form_of.to(device),
             self.shown.to(device),
-            self.form_from.to(device),
             self.target_at.to(device),
             self.targets.to(device),
             [each.to(device) for each in self.code_at],
             [each.to(device) for each in self.codes],
         )
 
+    def sees(self) -> Tensor | None:
+        """Which places each place sees, (B, T, T); None where rows have one branch, so that all to the left is seen."""
+        if int(self.branches.max()) < 2:
+            return None
+        causal = torch.ones(2 * self.ids.shape[1:], dtype=torch.bool, device=self.ids.device).tril()
+        keys, queries = self.branches[:, None, :], self.branches[:, :, None]
+        return causal & ((keys == 0) | (keys == queries))
+
     @classmethod
-    def from_examples(cls, examples: list["Example"], ids: SketchIds) -> "Rows":
+    def from_examples(cls, examples: list[Example], ids: SketchIds) -> "Rows":
         """Lay examples out."""
-        rows = [example.ids(ids) for example in examples]
-        length = max(map(len, rows))
+        length = max(example.length(ids.levels) for example in examples)
+        row_ids = torch.full((len(examples), length), END)
+        positions, branches, form_of = (torch.zeros(len(examples), length, dtype=torch.long) for _ in range(3))
+        shown: list[list[int]] = []
         at: list[int] = []
-        targets: list[int] = []
+        wanted: list[int] = []
         code_at: list[list[int]] = [[] for _ in range(ids.levels)]
         codes: list[list[int]] = [[] for _ in range(ids.levels)]
-        for number, (example, row) in enumerate(zip(examples, rows, strict=True)):
-            start = number * length + len(example.source) + 1  # the place of <sketch>
-            # A code is predicted from those before it, so the level after the first dropped one is the last.
-            for level in range(min(example.depth + 1, ids.levels)):
-                code_at[level].append(start + level)
-                codes[level].append(example.sketch[level])
-            first = start + ids.levels
-            at += range(first, first + len(example.target) + 1)
-            targets += [*example.target, END]
-            rows[number] = row + [END] * (length - len(row))
+        for number, example in enumerate(examples):
+            start = [START, *example.source, ids.sketch]
+            row_ids[number, : len(start)] = torch.tensor(start)
+            positions[number, : len(start)] = torch.arange(len(start))
+            place = len(start)
+            for branch, target in enumerate(example.targets, 1):
+                shown.append(ids.of(target.sketch[: target.depth]))
+                here = slice(place, place + ids.levels + len(target.tokens))
+                row_ids[number, here] = torch.tensor([*shown[-1], *target.tokens])
+                positions[number, here] = torch.arange(len(start), len(start) + here.stop - here.start)
+                branches[number, here] = branch
+                first = place + ids.levels - 1  # the last code predicts the first token
+                form_of[number, first : here.stop] = len(shown)
+                at += range(number * length + first, number * length + here.stop)
+                wanted += [*target.tokens, END]
+                # A code is predicted from those before it, so the level after the first dropped one is the last.
+                for level in range(min(target.depth + 1, ids.levels)):
+                    code_at[level].append(number * length + (place + level - 1 if level else len(start) - 1))
+                    codes[level].append(target.sketch[level])
+                place = here.stop
+            branches[number, place:] = -1
         return cls(
-            torch.tensor(rows),
-            torch.tensor([ids.of(example.sketch[: example.depth]) for example in examples]),
-            torch.tensor([len(example.source) + 1 + ids.levels for example in examples]),
+            row_ids,
+            positions,
+            branches,
+            form_of,
+            torch.tensor(shown),
             torch.tensor(at),
-            torch.tensor(targets),
+            torch.tensor(wanted),
             [torch.tensor(each, dtype=torch.long) for each in code_at],
             [torch.tensor(each, dtype=torch.long) for each in codes],
         )
-
-
-@dataclass(frozen=True)
-class Example:
-    """A source and a target with its sketch, of which `depth` codes are shown."""
-
-    source: list[int]
-    target: list[int]
-    sketch: tuple[int, ...]
-    depth: int
-
-    def ids(self, ids: SketchIds) -> list[int]:
-        """The whole row."""
-        return [START, *self.source, ids.sketch, *ids.of(self.sketch[: self.depth]), *self.target, END]
 
 
 @dataclass(eq=False)
@@ -141,11 +180,14 @@ class SketchLM(nn.Module):
 
     kind: ClassVar[str] = KIND
 
-    def __init__(self, config: SketchLMShape) -> None:
+    def __init__(self, config: SketchLMShape, language_model: Int8LanguageModel | None = None) -> None:
+        """For training, or for generation with a language model that was trained before."""
         super().__init__()
         self.config = config
         self.ids = SketchIds(config.base.vocabulary, config.levels, config.codes)
-        self.language_model = LanguageModel(config.base, rank=config.rank, scale=config.scale)
+        self.language_model: LanguageModel | Int8LanguageModel = language_model or LanguageModel(
+            config.base, rank=config.rank, scale=config.scale
+        )
         width = config.base.width
         self.code_embedding = nn.Parameter(torch.empty(self.ids.count, width).normal_(std=0.1))
         self.form_embedding = nn.Parameter(torch.zeros(self.ids.count, width))
@@ -155,10 +197,14 @@ class SketchLM(nn.Module):
     @classmethod
     def load(cls, stored: "StoredModel") -> tuple[Self, BaseTokenizer]:
         """The network of a model directory on the base of this machine, and its tokeniser."""
-        with torch.random.fork_rng(devices=[]):  # random numbers are drawn and overwritten: nobody else may notice
-            network = cls(stored.read_config(SketchLMShape))
-        tokenizer = load_base(network.language_model)
-        return stored.fill(network), tokenizer
+        config = stored.read_config(SketchLMShape)
+        network = stored.build(lambda: cls(config))
+        return network, load_base(network.trained())
+
+    def trained(self) -> LanguageModel:
+        """The language model with its adapters; there is none in a network for generation."""
+        assert isinstance(self.language_model, LanguageModel)
+        return self.language_model
 
     def embed(self, ids: Tensor) -> Tensor:
         """Input vectors (..., width) of ids (...), of tokens and of codes."""
@@ -175,10 +221,9 @@ class SketchLM(nn.Module):
 
     def states(self, rows: Rows) -> Tensor:
         """Final states (B · T, width) of all places."""
-        places = torch.arange(rows.ids.shape[1], device=rows.ids.device)
-        has_form = (places >= rows.form_from[:, None])[..., None]  # (B, T, 1)
-        x = self.embed(rows.ids) + has_form * self.form_vectors(rows.shown)[:, None]
-        return cast(Tensor, self.language_model(x)).flatten(0, 1)
+        forms = F.pad(self.form_vectors(rows.shown), (0, 0, 1, 0))  # the first is none
+        x = self.embed(rows.ids) + F.embedding(rows.form_of, forms)
+        return cast(Tensor, self.trained()(x, rows.positions, rows.sees())).flatten(0, 1)
 
     def forward(self, rows: Rows) -> Losses:
         """Losses of a batch."""

@@ -13,8 +13,8 @@ from parasketch.errors import DataError, ModelError, UsageError
 from parasketch.model.storage import open_model, save_model
 from parasketch.systems.sketchlm.base import BaseTokenizer, load_base
 from parasketch.systems.sketchlm.config import KIND, SketchLMConfig
-from parasketch.systems.sketchlm.examples import Pair, PairExamples, read_pairs
-from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchLM
+from parasketch.systems.sketchlm.examples import Pair, PairExamples, by_source, read_pairs
+from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchLM, Target
 from parasketch.train.task import DevResult, Loss, ParameterGroup, Sources, Task
 
 
@@ -38,7 +38,7 @@ class SketchLMTask(Task[Rows]):
 
     def build(self) -> SketchLM:
         self.network = SketchLM(self.config.model)
-        self._tokenizer: BaseTokenizer = load_base(self.network.language_model)
+        self._tokenizer: BaseTokenizer = load_base(self.network.trained())
         if self.config.train.start is not None:
             self._go_on_from(Path(self.config.train.start))
         else:
@@ -47,18 +47,30 @@ class SketchLMTask(Task[Rows]):
 
     def examples(self) -> PairExamples:
         settings = self.config.train
-        sources = self._tokenizer.encode_batch([pair.source for pair in self._pairs])
-        targets = self._tokenizer.encode_batch([pair.target for pair in self._pairs])
-        kept = [n for n in range(len(sources)) if len(sources[n]) + len(targets[n]) <= settings.max_tokens]
+        groups = by_source(self._pairs, settings.targets_together)
+        sources = self._tokenizer.encode_batch([source for source, _ in groups])
+        flat = [target for targets in groups.values() for target in targets]
+        console.print(f"finding the sketches of {len(flat):,} targets of {len(groups):,} sources ...")
+        encoded = zip(self._tokenizer.encode_batch(flat), self.network.form.sketches(flat), strict=True)
+        kept: list[tuple[list[int], list[list[int]], list[tuple[int, ...]]]] = []
+        left_out = 0
+        for source, targets in zip(sources, groups.values(), strict=True):
+            fitting = []
+            for tokens, sketch in [next(encoded) for _ in targets]:
+                if len(source) + len(tokens) <= settings.max_tokens:
+                    fitting.append((tokens, sketch))
+                else:
+                    left_out += 1
+            if fitting:
+                kept.append((source, [tokens for tokens, _ in fitting], [sketch for _, sketch in fitting]))
         if not kept:
             raise DataError(f"all pairs are longer than {settings.max_tokens} tokens (train.max_tokens)")
-        if left_out := len(sources) - len(kept):
+        if left_out:
             console.print(f"{left_out:,} pairs of more than {settings.max_tokens} tokens are left out")
-        console.print(f"finding the sketches of {len(kept):,} targets ...")
         return PairExamples(
-            [sources[n] for n in kept],
-            [targets[n] for n in kept],
-            self.network.form.sketches([self._pairs[n].target for n in kept]),
+            [source for source, _, _ in kept],
+            [targets for _, targets, _ in kept],
+            [sketches for _, _, sketches in kept],
             ids=self.network.ids,
             seed=settings.seed,
             batch_size=settings.batch_size,
@@ -68,7 +80,7 @@ class SketchLMTask(Task[Rows]):
     def parameter_groups(self) -> list[ParameterGroup]:
         settings, network = self.config.train, self.network
         codes = [network.code_embedding, network.form_embedding, network.code_output]
-        adapters = [value for value in network.language_model.parameters() if value.requires_grad]
+        adapters = [value for value in network.trained().parameters() if value.requires_grad]
         return [
             ParameterGroup(parameters=adapters, learning_rate=settings.learning_rate, betas=settings.betas),
             ParameterGroup(parameters=codes, learning_rate=settings.code_learning_rate, betas=settings.betas),
@@ -115,8 +127,11 @@ class SketchLMTask(Task[Rows]):
         depth: int,
     ) -> tuple[float, list[float]]:
         """Mean NLL of a target token and of each level's codes, batch by batch."""
-        examples = [Example(*each, depth) for each in zip(sources, targets, sketches, strict=True)]
-        examples.sort(key=lambda each: len(each.source) + len(each.target))
+        examples = [
+            Example(source, [Target(target, sketch, depth)])
+            for source, target, sketch in zip(sources, targets, sketches, strict=True)
+        ]
+        examples.sort(key=lambda each: each.length(self.config.model.levels))
         total, tokens = torch.zeros(1 + self.config.model.levels), 0
         for start in range(0, len(examples), 16):
             rows = Rows.from_examples(examples[start : start + 16], self.network.ids)

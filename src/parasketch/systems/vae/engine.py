@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 
 from parasketch.generate.requests import Options, Request
-from parasketch.systems.pooled.engine import PooledEngine, Variant, load_as, text_hash
+from parasketch.systems.plain_engine import load_as, noise_generator
+from parasketch.systems.pooled.engine import PooledEngine, Variant
 from parasketch.systems.pooled.network import Latent
 from parasketch.text.sentence_encoder import SentenceModel
 
@@ -22,8 +23,7 @@ class VaeEngine(PooledEngine):
 
     def _noise(self, request: Request, options: Options, mean: torch.Tensor) -> torch.Tensor:
         """n standard normal vectors, (n, width), the text's own."""
-        seed = (text_hash(request.text.text) + options.seed * 0x9E3779B97F4A7C15) % 2**63
-        numbers = torch.randn(options.n, len(mean), generator=torch.Generator().manual_seed(seed))
+        numbers = torch.randn(options.n, len(mean), generator=noise_generator(request.text.text, options.seed))
         return numbers.to(mean)
 
 

@@ -1,0 +1,1 @@
+"""A look inside a trained model: what its codes go with, how its forms lie, and what sketches do to a sentence."""

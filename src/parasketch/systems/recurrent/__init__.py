@@ -1,0 +1,1 @@
+"""What LBoW and BTmPG share: batches of pairs as recurrent networks read them, and their figures on dev."""
