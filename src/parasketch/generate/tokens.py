@@ -140,7 +140,7 @@ class TokenSearch:
             rows, parents = self._choose(rows, proposals, length, width, sampling)
             if rows.required is not None:
                 self._close(rows, rows.required, width)
-            done = rows.ended.all(axis=1)
+            done: Bools = np.asarray(rows.ended.all(axis=1))
             if done.all():
                 break
             if int(done.sum()) * _DROP_SHARE >= len(done):

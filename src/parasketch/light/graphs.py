@@ -86,7 +86,7 @@ class Graph:
         self._nodes.append(helper.make_node(kind, list(inputs), [result], **attributes))
         return result
 
-    def constant(self, value: NDArray[Any] | float | Sequence[int]) -> str:
+    def constant(self, value: NDArray[Any] | np.generic | float | Sequence[int]) -> str:
         """A small value that is part of the graph."""
         array = np.asarray(value)
         array = array.astype(np.float32 if array.dtype.kind == "f" else array.dtype)
