@@ -13,6 +13,7 @@ import numpy as np
 from parasketch.generate.decoding import Bools, Floats, Ints, NextTokens, Rules, add_wanted, take_largest
 
 SMALLEST = np.float32(1e-9)  # a probability that rounding made 0 has a finite log all the same
+_BLOCK_ROWS = 32
 
 
 class StepOutput(NamedTuple):
@@ -144,8 +145,14 @@ def mixture(generated: Floats, gate: Floats, copied: Floats | np.float32) -> Flo
 
 
 def _log_sum_exp(logits: Floats) -> Floats:
-    """(G, W, V) -> (G, W, 1)."""
-    largest = logits.max(axis=-1, keepdims=True)
-    shifted = logits - largest
-    np.exp(shifted, out=shifted)
-    return np.asarray(np.log(shifted.sum(axis=-1, keepdims=True)) + largest, dtype=np.float32)
+    """(G, W, V) -> (G, W, 1); some rows at a time, so that what they become meanwhile stays in the cache."""
+    rows = logits.reshape(-1, logits.shape[-1])
+    total = np.empty((len(rows), 1), dtype=np.float32)
+    space = np.empty((min(len(rows), _BLOCK_ROWS), rows.shape[1]), dtype=np.float32)
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS]
+        largest = block.max(axis=1, keepdims=True)
+        shifted = np.subtract(block, largest, out=space[: len(block)])
+        np.exp(shifted, out=shifted)
+        total[start : start + _BLOCK_ROWS] = np.log(shifted.sum(axis=1, keepdims=True)) + largest
+    return total.reshape(*logits.shape[:-1], 1)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -50,11 +50,11 @@ class TransformerSteps:
 
     @property
     def source_tokens(self) -> Ints:
-        return _array(self._state.source_tokens)
+        return _ints(self._state.source_tokens)
 
     @property
     def is_pad(self) -> Bools:
-        return _array(self._state.cache.blocked[:, 0, 0])
+        return np.asarray(self._state.cache.blocked[:, 0, 0].cpu().numpy())
 
     def step(self, last: Ints) -> StepOutput:
         network, state = self._network, self._state
@@ -62,12 +62,12 @@ class TransformerSteps:
         hidden = network.decoder.step(
             network.embedding(tokens, torch.full_like(tokens, state.cache.length)), state.cache
         )
-        logits = _array(hidden @ network.embedding.weight.T)
+        logits = _floats(hidden @ network.embedding.weight.T)
         if network.copying is None or state.pointer_keys is None:
             return StepOutput(logits)
         blocked = state.cache.blocked.squeeze(1)  # (G, 1, S)
         attention = network.copying.attention(network.copying.query(hidden), state.pointer_keys, blocked)
-        return StepOutput(logits, _array(torch.sigmoid(network.copying.gate(hidden))), _array(attention))
+        return StepOutput(logits, _floats(torch.sigmoid(network.copying.gate(hidden))), _floats(attention))
 
     def keep_groups(self, groups: Ints) -> None:
         self._state.keep_groups(torch.from_numpy(groups).to(self._state.source_tokens.device))
@@ -105,7 +105,7 @@ class TorchPredictions:
         for above in range(max(0, level - 1) if self.last_code_only else 0, level):
             table = self._codebooks[above] @ first.weight[:, width:].T  # (codes, hidden)
             hidden += table[paths[:, above]]
-        return _array(torch.log_softmax(rest(hidden), dim=-1))
+        return _floats(torch.log_softmax(rest(hidden), dim=-1))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class TorchEncoded:
 
     @cached_property
     def own_codes(self) -> Ints:
-        return _array(self.model.quantizer.encode(self.encoding.form))
+        return _ints(self.model.quantizer.encode(self.encoding.form))
 
     @cached_property
     def _pooled(self) -> Tensor:
@@ -152,7 +152,7 @@ class TorchBackend:
 
     @property
     def codebooks(self) -> Floats:
-        return _array(self.model.quantizer.codebooks.detach())
+        return _floats(self.model.quantizer.codebooks.detach())
 
     def working(self) -> AbstractContextManager[None]:
         return evaluating(self.model)
@@ -174,7 +174,7 @@ class TorchBackend:
             wanted = Sentences.from_lists([targets[i] for i in block]).to(device)
             forms = torch.from_numpy(form[block]).to(device)
             places = torch.arange(len(block), device=device)
-            result[block] = _array(self.model.log_likelihood(encoding, places, forms, wanted))
+            result[block] = _floats(self.model.log_likelihood(encoding, places, forms, wanted))
         return result
 
     def save(self, directory: Path | str, tokenizer: Tokenizer, sections: dict[str, object], *, half: bool) -> None:
@@ -206,5 +206,9 @@ def find_device(name: str | None) -> torch.device:
     return device
 
 
-def _array(tensor: Tensor) -> Any:
-    return tensor.cpu().numpy()
+def _floats(tensor: Tensor) -> Floats:
+    return np.asarray(tensor.cpu().numpy())
+
+
+def _ints(tensor: Tensor) -> Ints:
+    return np.asarray(tensor.cpu().numpy())

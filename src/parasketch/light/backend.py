@@ -57,7 +57,7 @@ class LightBackend:
 
     def log_likelihood(self, sources: Tokens, targets: Tokens, form: Floats) -> Floats:
         lengths = np.array([len(tokens) for tokens in targets])
-        order = np.lexsort(([len(tokens) for tokens in sources], lengths))
+        order = np.lexsort((np.array([len(tokens) for tokens in sources]), lengths))
         size = max(1, _BLOCK_ELEMENTS // (self.config.vocab_size * int(lengths.max(initial=1))))
         result = np.zeros(len(lengths), dtype=np.float32)
         for start in range(0, len(order), size):

@@ -62,7 +62,8 @@ class Verifier:
         """The probability of "the same" for every pair; it does not depend on the other pairs."""
         logits = self.logits(pairs, batch_size=batch_size)
         if self.decision.both_directions:
-            logits = (logits + self.logits([(b, a) for a, b in pairs], batch_size=batch_size)) / 2
+            turned = self.logits([(b, a) for a, b in pairs], batch_size=batch_size)
+            logits = (logits + turned) * np.float32(0.5)
         probabilities: list[float] = (1 / (1 + np.exp(-logits / self.decision.temperature))).tolist()
         return probabilities
 
