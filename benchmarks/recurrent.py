@@ -145,6 +145,7 @@ def memory() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=("lstm", "lbow", "btmpg", "memory"), help="default: all")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)
@@ -157,18 +158,22 @@ def main() -> None:
     with fast_machine():
         config = BtmpgConfig().model
         ours_lstm, plain_lstm, flops = lstm(pairs, config.lstm_width, config.layers)
-        rows = {
-            "lstm": (ours_lstm, plain_lstm),
-            "lbow": lbow(pairs, bags),
-            "btmpg": btmpg(pairs),
+        rows: dict[str, Callable[[], tuple[Step, Step]]] = {
+            "lstm": lambda: (ours_lstm, plain_lstm),
+            "lbow": lambda: lbow(pairs, bags),
+            "btmpg": lambda: btmpg(pairs),
         }
         print(f"batch {size}, {arguments.threads} threads, {arguments.rounds} turns, vocabulary {VOCABULARY}")
         print(f"  {'':6} {'ours/s':>9} {'plain/s':>9} {'ratio':>6}")
-        for name, steps in rows.items():
-            ours, plain, peak = take_turns((*steps, matmul()), arguments.rounds, clock)
+        for name, make in rows.items():
+            if arguments.only and name not in arguments.only:
+                continue
+            ours, plain, peak = take_turns((*make(), matmul()), arguments.rounds, clock)
             share = f", {flops / ours / (2 * 1024**3 / peak):.0%} of the matmul peak" if name == "lstm" else ""
             print(f"  {name:6} {size / ours:9.1f} {size / plain:9.1f} {plain / ours:6.2f}{share}", flush=True)
     print(f"  wanted: ours at least {WANTED:g} times plain")
+    if arguments.only and "memory" not in arguments.only:
+        return
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         print(f"  btmpg, batch 32, 30 tokens: {pool.submit(memory).result():.2f} GB at most (wanted: 3)")
 

@@ -21,7 +21,7 @@ REPORT = CodeReport(model="toy", sentences=400, tests=12, permutations=10, codes
 def test_names_are_written_read_and_replaced(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# toy\n\nA model.\n")
     for _ in range(2):  # the second time the section takes the place of the first
-        name_codes(tmp_path, REPORT, data="toy/train")
+        name_codes(tmp_path, REPORT, data="toy/train", typical="toy/train")
     assert read_names(tmp_path) == REPORT
     card = (tmp_path / "README.md").read_text()
     assert card.startswith("# toy\n\nA model.\n\n")

@@ -259,14 +259,12 @@ def _name(associations: Sequence[Association]) -> str:
 
 
 def _typical(forms: Forms, level: int, code: int) -> list[str]:
-    """The sentences nearest to the code that are not long, no two that begin alike."""
+    """The sentences nearest to the code: first those that are not long and do not begin alike."""
     places = np.flatnonzero(forms.codes[:, level] == code)
-    distances = forms.distances(level)[places]
-    chosen: dict[tuple[str, ...], str] = {}
-    for place in places[np.argsort(distances, kind="stable")]:
-        words = forms.sentences[place].split()
+    near = [forms.sentences[place] for place in places[np.argsort(forms.distances(level)[places], kind="stable")]]
+    different: dict[tuple[str, ...], str] = {}
+    for sentence in near:
+        words = sentence.lower().split()
         if len(words) <= _LONGEST:
-            chosen.setdefault(tuple(word.lower() for word in words[:4]), forms.sentences[place])
-        if len(chosen) == _SENTENCES:
-            break
-    return list(chosen.values())
+            different.setdefault(tuple(words[:4]), sentence)
+    return list(dict.fromkeys([*different.values(), *near]))[:_SENTENCES]

@@ -18,8 +18,11 @@ CODES = "codes.json"
 _BEGIN, _END = "<!-- codes: begin -->", "<!-- codes: end -->"
 
 
-def name_codes(directory: Path, report: CodeReport, *, data: str) -> None:
-    """Write down what the codes of a model mean: as a file beside it, and in its card."""
+def name_codes(directory: Path, report: CodeReport, *, data: str, typical: str) -> None:
+    """Write down what the codes of a model mean: as a file beside it, and in its card.
+
+    `data` and `typical` say where the sentences that were counted, and those that are shown, come from.
+    """
     known = asdict(report)
     del known["crossings"]  # the tables behind the statements are large, and belong to an analysis
     with write_text(directory / CODES) as stream:
@@ -28,7 +31,7 @@ def name_codes(directory: Path, report: CodeReport, *, data: str) -> None:
     card = directory / CARD
     text = card.read_text("utf-8") if card.is_file() else f"# {report.model}\n"
     with write_text(card) as stream:
-        stream.write(with_section(text, card_section(report, data)))
+        stream.write(with_section(text, card_section(report, data=data, typical=typical)))
 
 
 def read_names(directory: Path) -> CodeReport | None:
@@ -46,7 +49,7 @@ def read_names(directory: Path) -> CodeReport | None:
         ) from error
 
 
-def card_section(report: CodeReport, data: str) -> str:
+def card_section(report: CodeReport, *, data: str, typical: str) -> str:
     """The codes as a section of a model card."""
     named = sum(code.least_p < SIGNIFICANT for code in report.codes)
     lines = [
@@ -55,15 +58,15 @@ def card_section(report: CodeReport, data: str) -> str:
         f"From {report.sentences:,} sentences of {data}. A code is described by the values of properties that its "
         f"sentences have significantly more often than all sentences (exact permutation test, corrected for "
         f"{report.tests:,} tests by Holm's method); {named} of the {len(report.codes)} codes have one with p < "
-        f"{SIGNIFICANT:g}. Typical sentences are the nearest of the package's own.",
+        f"{SIGNIFICANT:g}. Typical sentences are the nearest ones of {typical}.",
         "",
         "| level | code | share % | description | p | typical sentences |",
         "|---:|---:|---:|---|---:|---|",
     ]
     for code in report.codes:
         cells = [code.level, code.code, f"{100 * code.share:.1f}", code.name, format_p(code.least_p)]
-        typical = " <br> ".join(code.sentences)
-        lines.append(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} | {typical} |")
+        cells.append(" <br> ".join(code.sentences))
+        lines.append(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join([*lines, ""])
 
 

@@ -63,7 +63,7 @@ def codes_command(
     for one in found:
         save(draw_crossings(report, one.name), out / f"codes-{_slug(one.name)}", crossing_values(report, one.name))
     if name:
-        name_codes(find_model(model), report, data=_named(data))
+        name_codes(find_model(model), report, data=_named(data), typical=_named([typical] if typical else data))
     _print_codes(report)
     console.print(f"figures and numbers: {escape(str(out))}")
 

@@ -76,7 +76,7 @@ class _Cell(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         gates, cell, squashed = ctx.saved_tensors
         d_gates, d_cell = torch.empty_like(gates), gradients[1].clone()
-        _retreat(gates, cell, squashed, gradients[0], d_cell, d_gates)
+        _retreat(*_slopes(gates, cell, squashed), gradients[0], d_cell, d_gates)
         return d_gates, d_cell
 
 
@@ -103,24 +103,24 @@ class _Sequence(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
         gates, output, cell, outputs, cells, squashed, weight = ctx.saved_tensors
         d_outputs, d_cells = gradients
+        before = torch.cat([cell, *_shift(cells, ctx.sizes)])
+        slopes, reach, keep = _slopes(gates, before, squashed)
         d_gates, end = torch.empty_like(gates), len(gates)
-        d_output, d_cell = d_outputs.new_zeros(0, weight.shape[0]), d_outputs.new_zeros(0, weight.shape[0])
-        for step, size in reversed(list(enumerate(ctx.sizes))):
+        d_output = d_cell = d_outputs.new_zeros(0, weight.shape[0])
+        for size in reversed(ctx.sizes):
             rows, later = slice(end - size, end), len(d_output)
             whole_output, whole_cell = d_outputs[rows].clone(), d_cells[rows].clone()
             whole_output[:later] += d_output
             whole_cell[:later] += d_cell
-            before = slice(end - size - ctx.sizes[step - 1], end - ctx.sizes[step - 1]) if step else slice(0, size)
-            last_cell = cells[before] if step else cell
-            _retreat(gates[rows], last_cell, squashed[rows], whole_output, whole_cell, d_gates[rows])
+            _retreat(slopes[rows], reach[rows], keep[rows], whole_output, whole_cell, d_gates[rows])
             d_output, d_cell, end = d_gates[rows] @ weight.T, whole_cell, end - size
-        shifted = torch.cat([output, *(part[:size] for part, size in _shift(outputs, ctx.sizes))])
-        return d_gates, d_output, d_cell, shifted.T @ d_gates, None
+        before = torch.cat([output, *_shift(outputs, ctx.sizes)])
+        return d_gates, d_output, d_cell, before.T @ d_gates, None
 
 
-def _shift(rows: Tensor, sizes: list[int]) -> list[tuple[Tensor, int]]:
-    """The rows of each step but the last, with how many of them go on."""
-    return list(zip(torch.split(rows, sizes)[:-1], sizes[1:], strict=True))
+def _shift(rows: Tensor, sizes: list[int]) -> list[Tensor]:
+    """The rows of each step but the last, as far as they go on."""
+    return [part[:size] for part, size in zip(torch.split(rows, sizes)[:-1], sizes[1:], strict=True)]
 
 
 def _advance(gates: Tensor, cell: Tensor, new: Tensor, squashed: Tensor, output: Tensor) -> None:
@@ -134,19 +134,31 @@ def _advance(gates: Tensor, cell: Tensor, new: Tensor, squashed: Tensor, output:
     torch.mul(show, squashed, out=output)
 
 
-def _retreat(gates: Tensor, cell: Tensor, squashed: Tensor, d_output: Tensor, d_cell: Tensor, d_gates: Tensor) -> None:
-    """The gradient of one step: `d_cell` becomes that of the cell before, in place; `d_gates` is written."""
+def _slopes(gates: Tensor, cell: Tensor, squashed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What of the gradient can be had for all steps at once, of the gates, the cell before and the tanh of the new one.
+
+    How the new cell (for the output gate: the output) changes with each gate's score, (N, 4 width); how the output
+    changes with the cell, and the new cell with the old, (N, width).
+    """
     width = cell.shape[1]
     enter, keep, show, candidate = gates.chunk(4, dim=1)
-    d_enter, d_keep, d_show, d_candidate = d_gates.chunk(4, dim=1)
-    d_cell.addcmul_(d_output * show, 1 - squashed * squashed)
-    torch.mul(d_output, squashed, out=d_show)
-    torch.mul(d_cell, candidate, out=d_enter)
-    torch.mul(d_cell, cell, out=d_keep)
-    torch.mul(d_cell, enter, out=d_candidate)
-    open_ = gates[:, : 3 * width]
-    d_gates[:, : 3 * width].mul_(open_ - open_ * open_)
-    d_candidate.mul_(1 - candidate * candidate)
+    slopes, open_ = torch.empty_like(gates), gates[:, : 3 * width]
+    torch.addcmul(open_, open_, open_, value=-1, out=slopes[:, : 3 * width])
+    of_enter, of_keep, of_show, of_candidate = slopes.chunk(4, dim=1)
+    of_enter.mul_(candidate)
+    of_keep.mul_(cell)
+    of_show.mul_(squashed)
+    torch.addcmul(enter, enter * candidate, candidate, value=-1, out=of_candidate)
+    return slopes, torch.addcmul(show, show * squashed, squashed, value=-1), keep
+
+
+def _retreat(slopes: Tensor, reach: Tensor, keep: Tensor, d_output: Tensor, d_cell: Tensor, d_gates: Tensor) -> None:
+    """The gradient of one step: `d_cell` becomes that of the cell before, in place; `d_gates` is written."""
+    size, width = d_cell.shape
+    d_cell.addcmul_(d_output, reach)
+    torch.mul(slopes.view(size, 4, width), d_cell[:, None], out=d_gates.view(size, 4, width))
+    show = slice(2 * width, 3 * width)
+    torch.mul(slopes[:, show], d_output, out=d_gates[:, show])
     d_cell.mul_(keep)
 
 

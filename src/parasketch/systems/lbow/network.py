@@ -113,11 +113,12 @@ class LBoW(Network):
         """Hidden states (N, width) of B sentences, the longest first, over their sources."""
         steps = Steps.of(inputs.layout, inputs.tokens.device)
         vectors = self.embed(self.drop_tokens(select_rows(inputs.tokens, steps.forwards)))
-        rows, outputs = self._first(encoded), []
+        rows, memory, outputs = self._first(encoded), [encoded.slots, encoded.states, encoded.blocked], []
         for vector in torch.split(vectors, steps.sizes):
-            size = len(vector)  # sentences that are over leave at the end
-            rows = [LstmState(*(part[:size] for part in row)) for row in rows]
-            memory = [part[:size] for part in (encoded.slots, encoded.states, encoded.blocked)]
+            size = len(vector)
+            if size < len(memory[0]):  # sentences that are over leave at the end
+                rows = [LstmState(*(part[:size] for part in row)) for row in rows]
+                memory = [part[:size] for part in memory]
             output, rows = self._read(vector[:, None], rows, memory)
             outputs.append(output)
         return select_rows(torch.cat(outputs), steps.forwards.argsort())
