@@ -53,7 +53,7 @@ DEFAULT_EFFORT = 3
 EFFORTS = {
     1: Effort(sketches=0, beam=0, other_beam=0, finalists=0),
     2: Effort(sketches=1 / 4, beam=1 / 2, other_beam=1 / 2, finalists=1 / 2),
-    3: Effort(sketches=1 / 2, beam=1, other_beam=1 / 2, finalists=2 / 3),
+    3: Effort(sketches=1 / 2, beam=1, other_beam=1, finalists=1),
     4: Effort(sketches=1, beam=1, other_beam=1 / 2, finalists=1),
     5: Effort(sketches=1, beam=1, other_beam=1, finalists=1),
 }

@@ -19,7 +19,7 @@ from parasketch.light.hrqvae_graphs import write_graphs
 from parasketch.light.names import GRAPHS, VERIFIER
 from parasketch.light.verifier_graph import write_verifier
 from parasketch.model.cross_encoder_config import CrossEncoderConfig
-from parasketch.model.directory import CARD, CONFIG, FIRST_KIND, HASHES, TOKENIZER, WEIGHTS, Sections, read_config
+from parasketch.model.directory import CONFIG, FIRST_KIND, HASHES, TOKENIZER, WEIGHTS, Sections, read_config
 from parasketch.systems.hrqvae.config import KIND, ModelConfig
 from parasketch.verify.description import KIND as VERIFIER_KIND
 
@@ -35,9 +35,9 @@ def export_model(source: Path, out: Path | str, *, int8: bool = False) -> list[s
             f"{source}: a model of the kind {kind} cannot be exported (expected {KIND} or {VERIFIER_KIND})"
         )
     with write_directory(out) as temporary:
-        for name in (TOKENIZER, CARD):
-            if (source / name).is_file():
-                (temporary / name).write_bytes((source / name).read_bytes())
+        for path in source.iterdir():  # the tokenizer, the card, and whatever else belongs to the model
+            if path.is_file() and path.name not in (CONFIG, WEIGHTS) and path.suffix != ".onnx":
+                (temporary / path.name).write_bytes(path.read_bytes())
         if int8:
             _write_int8(source / WEIGHTS, temporary / WEIGHTS)
         else:
