@@ -267,9 +267,9 @@ def test_saved_and_loaded_it_says_the_same(
     assert_same(pickle.loads(pickled)(TEXT), paraphraser(TEXT))
 
 
-def test_what_was_never_saved_cannot_be_pickled(paraphraser: Paraphraser) -> None:
+def test_what_was_never_saved_cannot_be_pickled(model: HRQVAE, tokenizer: Tokenizer) -> None:
     with pytest.raises(UsageError, match="save_pretrained"):
-        pickle.dumps(paraphraser)
+        pickle.dumps(Paraphraser.from_model(model, tokenizer))
 
 
 def test_settings_of_a_model_that_cannot_be(paraphraser: Paraphraser, tmp_path: Path) -> None:
