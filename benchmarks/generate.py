@@ -1,20 +1,24 @@
 """Speed and memory of generation, against a plain implementation that works the way the reference does.
 
-    python benchmarks/generate.py speed              sentences/s, n = 1 and 5, batch 1 and 64, `small` and `paper` sizes
-    python benchmarks/generate.py start              time and memory from the command line to the first paraphrase
+    python benchmarks/generate.py speed              sentences/s, n = 1 and 5, batch 1 and 64, sizes `small` and `paper`
+    python benchmarks/generate.py start              time and memory to a first paraphrase, and sizes, by backend
     python benchmarks/generate.py lines              memory of a short file and of one with 100,000 lines
+    python benchmarks/generate.py profile --data D   the share of every step, shipped models, on D/qqp and D/mscoco
+    python benchmarks/generate.py default --data D   sentences/s and quality of the shipped models, before and now
+    python benchmarks/generate.py effort --data D    the same for every `effort`
 
-Weights are random and lengths are fixed, those of questions (an output is as long as its source) or all alike. Both
-sides find the best of a beam of 4 for each of the n best sketches. The plain side encodes for each sketch and beam
-row, runs the whole prefix of every hypothesis through decoder and output layer at each step until the last one of the
-batch has ended, works in batches of 16, and searches sketches with a beam of 6 in a Python loop. It is granted what
-this package's model brings: no padding, the form as one vector, and no copy head. `last only` also grants it an output
-layer that looks at the last position alone.
+In `speed` weights are random and lengths are fixed, those of questions (an output is as long as its source) or all
+alike. Both sides find the best of a beam of 4 for each of the n best sketches. The plain side encodes for each sketch
+and beam row, runs the whole prefix of every hypothesis through decoder and output layer at each step until the last
+one of the batch has ended, works in batches of 16, and searches sketches with a beam of 6 in a Python loop. It is
+granted what this package's model brings: no padding, the form as one vector, and no copy head. `last only` also
+grants it an output layer that looks at the last position alone.
 """
 
 import argparse
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,19 +26,27 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import torch
+from default import OUTPUTS, compare
+from steps import timed_steps
 from torch import Tensor
 
-from parasketch.generate.next_tokens import TransformerDecoding
+from parasketch.data.corpora import read_eval
+from parasketch.evaluate.scoring import Scorer
+from parasketch.evaluate.semantic import SentenceEncoder
+from parasketch.generate.backend import BACKENDS
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.plan import MOST_ROWS
 from parasketch.generate.pretrained import shipped_models
+from parasketch.generate.requests import LEAST_EFFORT, MOST_EFFORT
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import SpecialTokens, TokenSearch
+from parasketch.generate.torch_backend import TorchPredictions, TransformerDecoding
 from parasketch.model.inputs import Sentences
 from parasketch.model.ragged import Layout
 from parasketch.systems.hrqvae.config import ModelConfig, load_preset
@@ -47,6 +59,10 @@ BEAM, CODE_BEAM, PLAIN_BATCH = 4, 6, 16
 VOCABULARY = {"small": 8000, "paper": 30522}
 # Words and marks of the 2,000 inputs of QQP dev, in 16 quantiles (`split_words`); begin and end come on top.
 QUESTION_LENGTHS = (10, 5, 17, 8, 11, 7, 22, 9, 12, 8, 13, 7, 10, 15, 9, 11)
+DATA = {"questions": "qqp", "captions": "mscoco"}
+_BASE = ("numpy", "onnxruntime", "tokenizers", "safetensors", "typer", "rich", "PyYAML", "python-crfsuite")
+LIBRARIES = {"light": _BASE, "torch": (*_BASE, "torch", "gguf")}
+"""What `pip install parasketch` and `pip install 'parasketch[torch]'` bring."""
 LENGTHS = {"questions": QUESTION_LENGTHS, "all 12": (12,)}
 
 
@@ -73,10 +89,12 @@ def fast(model: HRQVAE, sources: list[list[int]], n: int) -> list[tuple[int, ...
     for start in range(0, len(sources), size):
         encoding = model.encode(Sentences.from_lists(ordered[start : start + size]))
         pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form)
-        ranked = best_sketches(model, pooled, k=n, depth=model.config.levels, own=own, own_penalty=0.2)
+        ranked = best_sketches(
+            TorchPredictions(model, pooled), k=n, depth=model.config.levels, own=own.numpy(), own_penalty=0.2
+        )
         form = model.quantizer.decode(torch.from_numpy(ranked.codes).flatten(0, 1))
         groups = torch.arange(len(own)).repeat_interleave(n)
-        limits = torch.from_numpy(encoding.sentences.layout.lengths)[groups]
+        limits = encoding.sentences.layout.lengths[groups.numpy()]
         decoding = TransformerDecoding(model, model.start(encoding, groups, form))
         found += [each[0].tokens for each in search(decoding, limits, width=BEAM)]
     return found
@@ -203,14 +221,77 @@ def saved_model(directory: Path, config: ModelConfig, vocab_size: int) -> str:
     return str(directory)
 
 
-def start(directory: Path, repeats: int) -> None:
-    shipped = shipped_models()
-    model = next(iter(shipped), None) or saved_model(directory / "small", load_preset("small").model, 8000)
-    arguments = ["paraphrase", "How heavy is a moose?", "-n", "5", "--model", model]
-    runs = [run_measured(arguments) for _ in range(repeats + 1)][1:]
-    kind = f"shipped model `{model}`" if shipped else "random weights of size `small`"
-    print(f"start to first paraphrase, {kind}, best of {len(runs)}: {min(time for time, _ in runs):.2f} s", end=", ")
-    print(f"peak memory {max(memory for _, memory in runs):.0f} MB")
+def start(repeats: int) -> None:
+    """From the command line to five paraphrases by a shipped model, and what each backend weighs when installed."""
+    arguments = ["paraphrase", "How heavy is a moose?", "-n", "5", "--model", "questions", "--backend"]
+    package = Path(next(iter(shipped_models().values()))).parents[1]
+    print(f"start to first paraphrase, shipped model `questions`, median of {repeats}")
+    for backend in BACKENDS:
+        runs = [run_measured([*arguments, backend]) for _ in range(repeats + 1)][1:]  # the first one fills caches
+        taken, memory = (float(np.median(column)) for column in zip(*runs, strict=True))
+        libraries = size_of_libraries(LIBRARIES[backend])
+        print(
+            f"{backend:6} {taken:6.2f} s {memory:6.0f} MB of memory; installed: libraries {libraries:.0f} MB, "
+            f"package with models {size_of(package):.0f} MB",
+            flush=True,
+        )
+
+
+def size_of(path: Path) -> float:
+    """MB of all files below a path but Python's caches."""
+    files = [each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts]
+    return sum(each.stat().st_size for each in files) / 1e6
+
+
+def size_of_libraries(names: tuple[str, ...]) -> float:
+    """MB of some distributions and all that they need, as they are installed here."""
+    seen: set[str] = set()
+    wanted = list(names)
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        try:
+            needed = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:  # needed on other systems only
+            continue
+        seen.add(name)
+        wanted += [re.split(r"[^\w.-]", each)[0] for each in needed if "extra ==" not in each]
+    files = [file for name in seen for file in metadata.files(name) or [] if "__pycache__" not in file.parts]
+    return sum(Path(file.locate()).stat().st_size for file in files if Path(file.locate()).is_file()) / 1e6
+
+
+def profile(data: Path, count: int) -> None:
+    """The share of every step."""
+    for model, folder in DATA.items():
+        texts = [item.input for item in read_eval(data / folder / "dev.jsonl.gz")][:count]
+        paraphraser = Paraphraser.from_pretrained(model)
+        paraphraser(texts[:2], n=OUTPUTS)
+        with timed_steps(paraphraser._engines.first()) as times:
+            paraphraser(texts, n=OUTPUTS)
+        total = sum(times.seconds.values())
+        print(f"{model}: {len(texts)} inputs, n = {OUTPUTS}, {1000 * total / len(texts):.1f} ms of CPU time each")
+        for step, seconds in sorted(times.seconds.items(), key=lambda pair: -pair[1]):
+            print(f"  {step:24}{1000 * seconds / len(texts):8.2f} ms {seconds / total:7.1%}", flush=True)
+
+
+def efforts(data: Path, count: int, skip: int) -> None:
+    """Quality against speed."""
+    scorer = Scorer(encoder=SentenceEncoder())
+    print("model      effort  sentences per CPU s   iBLEU  mean iBLEU  P-BLEU  cosine  accepted")
+    for model, folder in DATA.items():
+        items = list(read_eval(data / folder / "dev.jsonl.gz"))[skip : skip + count]
+        paraphraser = Paraphraser.from_pretrained(model)
+        for effort in range(LEAST_EFFORT, MOST_EFFORT + 1):
+            paraphraser(items[0].input, n=OUTPUTS, effort=effort)
+            begin = time.process_time()
+            found = paraphraser([item.input for item in items], n=OUTPUTS, effort=effort)
+            rate = len(items) / (time.process_time() - begin)
+            scores = scorer.evaluate(items, [[one.text for one in each] for each in found]).scores
+            values = [scores[key].value for key in ("ibleu", "mean_ibleu", "p_bleu", "cosine_input")]
+            accepted = sum(one.accepted for each in found for one in each) / (OUTPUTS * len(items))
+            numbers = f"{values[0]:8.2f}{values[1]:12.2f}{values[2]:8.2f}{values[3]:8.3f}{accepted:10.1%}"
+            print(f"{model:10}{effort:7}{rate:21.2f}{numbers}", flush=True)
 
 
 def lines(directory: Path, most: int) -> None:
@@ -230,18 +311,31 @@ def lines(directory: Path, most: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=["speed", "start", "lines"], default=["speed", "start", "lines"])
+    everywhere, with_data = ["speed", "start", "lines"], ["profile", "default", "effort"]
+    parser.add_argument("what", nargs="*", choices=[*everywhere, *with_data], default=everywhere)
     parser.add_argument("--sizes", nargs="+", choices=list(VOCABULARY), default=list(VOCABULARY))
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--lines", type=int, default=100_000)
+    parser.add_argument("--data", type=Path, help="the directory with qqp/dev.jsonl.gz and mscoco/dev.jsonl.gz")
+    parser.add_argument("--items", type=int, default=500, help="inputs of each")
+    parser.add_argument("--skip", type=int, default=0, help="inputs at the beginning that are left out")
     options = parser.parse_args()
+    if options.data is None and set(with_data) & set(options.what):
+        parser.error("profile, default and effort need --data")
     with tempfile.TemporaryDirectory() as directory:
         if "speed" in options.what:
             speed(options.sizes, options.repeats)
         if "start" in options.what:
-            start(Path(directory), options.repeats)
+            start(options.repeats)
         if "lines" in options.what:
             lines(Path(directory), options.lines)
+        if "profile" in options.what:
+            profile(options.data, options.items)
+        if "default" in options.what:
+            for model, folder in DATA.items():
+                compare(model, options.data / folder / "dev.jsonl.gz", options.items, options.skip)
+        if "effort" in options.what:
+            efforts(options.data, options.items, options.skip)
 
 
 if __name__ == "__main__":

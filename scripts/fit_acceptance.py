@@ -17,12 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from parasketch.data.corpora import EvalItem, read_eval
 from parasketch.files import write_text
+from parasketch.generate.backend import form_of
 from parasketch.generate.hrqvae import HrqvaeEngine, load_engine
-from parasketch.generate.judging import cycle_log_likelihood, evaluating
 from parasketch.generate.pretrained import find_model
 from parasketch.model.storage import CONFIG
 from parasketch.text.facts import compare, facts_of
@@ -67,11 +66,12 @@ def _negated(text: str) -> str | None:
 def faithfulness(engine: HrqvaeEngine, pairs: Sequence[Pair]) -> np.ndarray:
     """How well the model gets the first text of each pair back from the second, as in generation."""
     begin, end = engine.tokenizer.bos_id, engine.tokenizer.eos_id
-    with evaluating(engine.model):
-        texts, others = (engine.prepare([pair[side] for pair in pairs]) for side in (0, 1))
-        form = engine.model.quantizer.decode(torch.tensor([list(sketch) for sketch in engine.sketches_of(texts)]))
-        framed = [[[begin, *text.tokens, end] for text in side] for side in (others, texts)]
-        return np.exp(cycle_log_likelihood(engine.model, framed[0], framed[1], form))
+    texts, others = (engine.prepare([pair[side] for pair in pairs]) for side in (0, 1))
+    form = form_of(engine.backend.codebooks, np.array(engine.sketches_of(texts)))
+    framed = [[[begin, *text.tokens, end] for text in side] for side in (others, texts)]
+    lengths = np.array([len(tokens) - 1 for tokens in framed[1]])
+    with engine.backend.working():
+        return np.exp(engine.backend.log_likelihood(framed[0], framed[1], form) / lengths)
 
 
 def keeps_facts(pairs: Sequence[Pair]) -> np.ndarray:
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="store the threshold in the model's config.json")
     arguments = parser.parse_args()
     directory = find_model(arguments.model)
-    engine = load_engine(directory, torch.device("cpu"), None)
+    engine = load_engine(directory, "cpu", None)
     made = make_pairs(list(read_eval(arguments.dev))[: arguments.limit], arguments.seed)
     right, wrong = (np.where(keeps_facts(made[k]), faithfulness(engine, made[k]), 0) for k in ("references", OTHER))
     bounds = np.quantile(right[right > 0], 1 - arguments.accept), np.quantile(wrong, 1 - arguments.wrong)

@@ -37,11 +37,11 @@ def decide(arguments: argparse.Namespace) -> None:
     """Fit temperature and threshold on dev pairs, and write the verifier with them."""
     torch.set_num_threads(1)
     loaded = load_verifier(arguments.run_directory / "export")
-    verifier = Verifier(loaded.model, loaded.tokenizer, Decision())
+    verifier = Verifier.from_model(loaded.model, loaded.tokenizer, Decision())
     meaning = list(read_pairs(arguments.data / "meaning" / "dev.jsonl.gz"))
     made = first_of_each(read_pairs(arguments.pairs), arguments.most)
     texts, same = [(pair.a, pair.b) for pair in [*meaning, *made]], [pair.same for pair in [*meaning, *made]]
-    logits = verifier.logits(texts).double().numpy()
+    logits = verifier.logits(texts).astype(float)
     verifier.decision = Decision(temperature=fit_temperature(logits, same))
     scores = 1 / (1 + np.exp(-logits / verifier.decision.temperature))
     of_made, labels = scores[len(meaning) :], same[len(meaning) :]
@@ -66,11 +66,11 @@ def decide(arguments: argparse.Namespace) -> None:
         cells = [cell(value) for value in (figures.accepted, figures.rejected, *accepted)]
         print(f"| {threshold:.2f} | {' | '.join(cells)} |")
     if arguments.compare:
-        both = (logits + verifier.logits([(b, a) for a, b in texts]).double().numpy()) / 2
+        both = (logits + verifier.logits([(b, a) for a, b in texts]).astype(float)) / 2
         one, two = (judge(values[: len(meaning)], same[: len(meaning)], 0.0).auc for values in (logits, both))
         print(f"AUC on meaning dev: one direction {cell(one)}, both {cell(two)}")
         loaded.model.load_state_dict(load_file(arguments.run_directory / "checkpoint" / WEIGHTS))
-        exact = verifier.logits(texts[: len(meaning)]).double().numpy()
+        exact = verifier.logits(texts[: len(meaning)]).astype(float)
         changes = np.abs(np.diff([1 / (1 + np.exp(-values)) for values in (exact, logits[: len(meaning)])], axis=0))
         print(f"8 bits change probabilities by {changes.mean():.4f} on average, {changes.max():.4f} at most")
 

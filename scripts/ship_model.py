@@ -6,10 +6,12 @@
 
 import argparse
 import json
+import tempfile
 from pathlib import Path
 
 from parasketch.evaluate.results import OUTPUTS, Results
 from parasketch.generate.pretrained import SHIPPED
+from parasketch.light.export import export_model
 from parasketch.model.storage import WEIGHTS, save_model
 from parasketch.systems.kinds import load_model
 
@@ -32,7 +34,10 @@ def main() -> None:
         loaded.sections["train"]["embeddings"] = Path(str(embeddings)).name  # where it lay is of no use to others
     card = write_card(arguments, loaded.sections, sum(value.numel() for value in loaded.model.parameters()))
     target = SHIPPED / arguments.name
-    save_model(target, loaded.model, loaded.tokenizer, sections=loaded.sections, half=True, card=card)
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / arguments.name
+        save_model(stored, loaded.model, loaded.tokenizer, sections=loaded.sections, half=True, card=card)
+        export_model(stored, target)
     print(f"{target}: {(target / WEIGHTS).stat().st_size / 1e6:.1f} MB of weights")
 
 

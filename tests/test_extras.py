@@ -38,8 +38,9 @@ def test_a_plain_installation_is_small_and_tests_have_everything() -> None:
     def names(requirements: list[str]) -> set[str]:
         return {requirement.partition(">")[0] for requirement in requirements}
 
-    heavy = {"lightning-fabric", "scikit-learn", "scipy", "sacrebleu"}
+    heavy = {"torch", "onnx", "lightning-fabric", "scikit-learn", "scipy", "sacrebleu"}
     assert not heavy & names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
-    assert heavy <= names(extras["train"]) | names(extras["eval"])
+    assert heavy <= set().union(*(names(extras[name]) for name in ("torch", "export", "train", "eval")))
+    assert "parasketch[torch,export]" in extras["train"]
     assert "parasketch[train,eval]" in extras["dev"]

@@ -80,9 +80,25 @@ def config() -> GenerateConfig:
     return GenerateConfig(max_tokens=12, sketches=3)
 
 
-@pytest.fixture(scope="session")
-def paraphraser(model: HRQVAE, tokenizer: Tokenizer, config: GenerateConfig) -> Paraphraser:
-    return Paraphraser.from_model(model, tokenizer, config=config)
+@pytest.fixture(scope="session", params=["torch", "light"])
+def paraphraser(
+    request: pytest.FixtureRequest,
+    model: HRQVAE,
+    tokenizer: Tokenizer,
+    config: GenerateConfig,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Paraphraser:
+    """The same model on both backends: whatever is tested of it holds for both."""
+    in_memory = Paraphraser.from_model(model, tokenizer, config=config)
+    if request.param == "torch":
+        return in_memory
+    pytest.importorskip("onnx")
+    from parasketch.light.export import export_model
+
+    folder = tmp_path_factory.mktemp("exported")
+    in_memory.save_pretrained(folder / "model")
+    export_model(folder / "model", folder / "light")
+    return Paraphraser.from_pretrained(folder / "light", backend="light")
 
 
 @pytest.fixture(scope="session")

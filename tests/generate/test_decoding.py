@@ -4,10 +4,8 @@ import itertools
 import math
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from parasketch.generate.decoding import NextTokens, Rules, best_of
+from parasketch.generate.decoding import Floats, Ints, NextTokens, Rules, best_of
 from parasketch.generate.required import Required
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.tokens import Sampling, SpecialTokens, TokenSearch
@@ -20,31 +18,31 @@ SPECIAL = SpecialTokens(PAD, BEGIN, END, (PAD, BEGIN, UNKNOWN))
 class PairDecoding:
     """Each group has its own table of log p of a token given the two before it: it has to remember one of them."""
 
-    def __init__(self, tables: Tensor) -> None:
-        self.tables, self.before = tables, torch.full((len(tables), 1), BEGIN)  # (G, V, V, V) and (G, W)
+    def __init__(self, tables: Floats) -> None:
+        self.tables, self.before = tables, np.full((len(tables), 1), BEGIN)  # (G, V, V, V) and (G, W)
 
-    def best(self, last: Tensor, *, count: int, rules: Rules, wanted: Tensor | None = None) -> NextTokens:
+    def best(self, last: Ints, *, count: int, rules: Rules, wanted: Ints | None = None) -> NextTokens:
         return best_of(self.log_probs(last), count=count, rules=rules, wanted=wanted)
 
-    def log_probs(self, last: Tensor) -> Tensor:
-        groups = torch.arange(len(last))[:, None]
+    def log_probs(self, last: Ints) -> Floats:
+        groups = np.arange(len(last))[:, None]
         found = self.tables[groups, self.before, last]
         self.before = last
         return found
 
-    def keep_groups(self, groups: Tensor) -> None:
+    def keep_groups(self, groups: Ints) -> None:
         self.tables, self.before = self.tables[groups], self.before[groups]
 
-    def reorder_rows(self, rows: Tensor) -> None:
-        self.before = self.before.gather(1, rows)
+    def reorder_rows(self, rows: Ints) -> None:
+        self.before = np.take_along_axis(self.before, rows, axis=1)
 
 
-def tables(groups: int) -> Tensor:
-    generator = torch.Generator().manual_seed(3)
-    return torch.log_softmax(3 * torch.randn(groups, SIZE, SIZE, SIZE, generator=generator), dim=-1)
+def tables(groups: int) -> Floats:
+    scores = np.exp(1.5 * np.random.default_rng(3).normal(size=(groups, SIZE, SIZE, SIZE)))
+    return np.log(scores / scores.sum(axis=-1, keepdims=True)).astype(np.float32)
 
 
-def all_sentences(table: Tensor) -> dict[tuple[int, ...], float]:
+def all_sentences(table: Floats) -> dict[tuple[int, ...], float]:
     """Every sentence that fits with its log p, one after the other."""
     words = [token for token in range(SIZE) if token not in (*SPECIAL.never, END)]
     scores = {}
@@ -63,7 +61,7 @@ def penalised(sentence: tuple[int, ...], log_prob: float) -> float:
 
 def test_a_wide_beam_finds_the_best_sentence_of_all() -> None:
     config = GenerateConfig(expansion=SIZE)
-    limits = torch.full((3,), LONGEST)
+    limits = np.full(3, LONGEST)
     found = TokenSearch(SPECIAL, config)(PairDecoding(tables(3)), limits, width=60)
     for table, hypotheses in zip(tables(3), found, strict=True):
         scores = all_sentences(table)
@@ -75,9 +73,7 @@ def test_a_wide_beam_finds_the_best_sentence_of_all() -> None:
 
 def test_required_tokens_are_said_at_their_own_cost() -> None:
     config, required = GenerateConfig(expansion=SIZE), Required((5, 4), (False, True))
-    [found] = TokenSearch(SPECIAL, config)(
-        PairDecoding(tables(1)), torch.tensor([LONGEST]), width=60, required=[required]
-    )
+    [found] = TokenSearch(SPECIAL, config)(PairDecoding(tables(1)), np.array([LONGEST]), width=60, required=[required])
     scores = {one: p for one, p in all_sentences(tables(1)[0]).items() if (5, 4) in itertools.pairwise(one)}
     assert found[0].tokens == max(scores, key=lambda sentence: penalised(sentence, scores[sentence]))
     assert {one.tokens for one in found} <= set(scores)
@@ -86,7 +82,7 @@ def test_required_tokens_are_said_at_their_own_cost() -> None:
 def test_samples_have_the_log_prob_of_what_they_say() -> None:
     sampling = Sampling(1.0, np.arange(2, dtype=np.uint64))
     found = TokenSearch(SPECIAL, GenerateConfig())(
-        PairDecoding(tables(2)), torch.full((2,), LONGEST), width=20, sampling=sampling
+        PairDecoding(tables(2)), np.full(2, LONGEST), width=20, sampling=sampling
     )
     for table, hypotheses in zip(tables(2), found, strict=True):
         scores = all_sentences(table)

@@ -53,9 +53,9 @@ class Shout:
         (Path(directory) / "config.json").write_text(json.dumps({"format": 1, "kind": "shout", "model": {}}))
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> Shout:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> Shout:
     assert directory.is_dir()
-    assert device.type == "cpu"
+    assert device == "cpu"
     assert semantic is None
     return Shout()
 

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from parasketch.generate.paraphrases import Sketch
-from parasketch.generate.plan import ATTEMPTS, MOST_SEARCHED, SearchPlan
-from parasketch.generate.requests import Options, PreparedText, Request
+from parasketch.generate.plan import ATTEMPTS, EFFORTS, MOST_SEARCHED, SearchPlan
+from parasketch.generate.requests import LEAST_EFFORT, MOST_EFFORT, Options, PreparedText, Request
 from parasketch.generate.required import Required
 from parasketch.generate.settings import GenerateConfig
 
@@ -13,7 +15,20 @@ def test_further_attempts_search_more_widely() -> None:
     options = Options(n=5)
     counts = [PLAN.num_sketches(options, attempt) for attempt in range(ATTEMPTS)]
     assert counts == [8, 32, 128]
-    assert [PLAN.width(options, count, attempt) for attempt, count in enumerate(counts)] == [4, 8, 16]
+    assert [PLAN.width(options, count, attempt=attempt) for attempt, count in enumerate(counts)] == [4, 8, 16]
+
+
+def test_effort_goes_from_one_greedy_sketch_to_all_that_the_settings_say() -> None:
+    plans = [replace(PLAN, effort=EFFORTS[effort]) for effort in range(LEAST_EFFORT, MOST_EFFORT + 1)]
+    rows = [
+        sum(plan.width(Options(), count, rank) for rank in range(count))
+        for plan in plans
+        for count in [plan.num_sketches(Options())]
+    ]
+    assert rows[0] == 1
+    assert rows == sorted(set(rows))  # more at every step
+    assert (rows[-1], plans[-1].finalists) == (8 * 4, PLAN.config.finalists)
+    assert plans[0].num_sketches(Options(n=5)) == 5
 
 
 def test_few_sketches_are_searched_more_widely_each() -> None:
@@ -30,7 +45,7 @@ def test_the_work_for_a_request_is_bounded(n: int) -> None:
     options = Options(n=n)
     for attempt in range(ATTEMPTS):
         count = PLAN.num_sketches(options, attempt)
-        rows = count * PLAN.width(options, count, attempt)
+        rows = count * PLAN.width(options, count, attempt=attempt)
         assert n < rows <= MOST_SEARCHED
     assert PLAN.batch_size(options, 64) >= 1
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from parasketch.generate.decoding import Rules
-from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.required import Required
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
+from parasketch.generate.torch_backend import TransformerDecoding
 from parasketch.model.outputs import Encoding
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
@@ -175,17 +175,17 @@ def test_a_wanted_token_has_its_own_probability(
     make_model: Callable[..., HRQVAE], tokenizer: Tokenizer,
     encode: Callable[[HRQVAE, list[str]], Encoding], copy_head: bool,
 ) -> None:  # fmt: skip
-    model, never = make_model(copy_head=copy_head), torch.tensor([tokenizer.pad_id])
+    model = make_model(copy_head=copy_head)
     last = torch.full((6, 1), tokenizer.bos_id)
-    rules = Rules(never.expand(6, 1, -1), torch.zeros(6, dtype=torch.bool), tokenizer.eos_id)
+    rules = Rules((tokenizer.pad_id,), None, np.zeros(6, dtype=np.bool_), tokenizer.eos_id)
     with torch.inference_mode():
         encoding, form = encode(model, TEXTS), model.quantizer.decode(SKETCHES)
         log_probs = model.step(last, model.start(encoding, SOURCES, form))
         for token in (*tokenizer.encode("moose"), *tokenizer.encode("camel"), int(log_probs[0, 0].argmax())):
-            wanted = torch.full((6, 1), token)
+            wanted = np.full((6, 1), token)
             decoding = TransformerDecoding(model, model.start(encoding, SOURCES, form))
-            found = decoding.best(last, count=3, rules=rules, wanted=wanted)
-            torch.testing.assert_close(found.log_probs[..., -1], log_probs[..., token])
+            found = decoding.best(last.numpy(), count=3, rules=rules, wanted=wanted)
+            np.testing.assert_allclose(found.log_probs[..., -1], log_probs[..., token].numpy(), rtol=1e-5, atol=1e-5)
             assert (found.ids[..., -1] == token).all()
-            others = found.ids[..., :-1].masked_fill(found.log_probs[..., :-1] == -torch.inf, tokenizer.pad_id)
+            others = np.where(np.isneginf(found.log_probs[..., :-1]), tokenizer.pad_id, found.ids[..., :-1])
             assert not (others == token).any()

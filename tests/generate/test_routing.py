@@ -7,9 +7,9 @@ import torch
 from parasketch.errors import ModelError, UsageError
 from parasketch.generate import pretrained
 from parasketch.generate.paraphraser import Paraphraser
-from parasketch.generate.pretrained import find_device
 from parasketch.generate.routing import is_question, load_engines
 from parasketch.generate.settings import GenerateConfig
+from parasketch.generate.torch_backend import find_device
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
@@ -62,9 +62,9 @@ def test_one_of_several_has_to_be_named_to_be_saved(tmp_path: Path) -> None:
 def test_a_package_without_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretrained, "SHIPPED", tmp_path)
     with pytest.raises(ModelError, match="no default model: name a model, or the directory of one"):
-        load_engines(None, torch.device("cpu"), None)
+        load_engines(None, "cpu", None)
     with pytest.raises(ModelError, match=r"^nonsense: neither a model directory nor a model inside the package"):
-        load_engines("nonsense", torch.device("cpu"), None)
+        load_engines("nonsense", "cpu", None)
 
 
 def test_the_hub_is_asked_for_ids_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from parasketch.generate import sketches
 from parasketch.generate.sketches import best_sketches
+from parasketch.generate.torch_backend import TorchPredictions
 from parasketch.model.outputs import Encoding
 from parasketch.systems.hrqvae.network import HRQVAE
 
@@ -48,8 +49,8 @@ def test_the_k_best_are_those_of_a_brute_force_search(
     model = make_model(predictor_conditioning=conditioning)
     with torch.inference_mode():
         encoding = encode(model, TEXTS)
-        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form)
-        found = best_sketches(model, pooled, k=k, depth=3, own=own, own_penalty=penalty)
+        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form).numpy()
+        found = best_sketches(TorchPredictions(model, pooled), k=k, depth=3, own=own, own_penalty=penalty)
         for place in range(len(TEXTS)):
             expected = best(brute_force(model, pooled[place : place + 1], 3, own[place].tolist(), penalty), k)
             assert [tuple(path) for path in found.codes[place].tolist()] == [path for path, _ in expected]
@@ -59,12 +60,12 @@ def test_the_k_best_are_those_of_a_brute_force_search(
 def test_every_depth_has_its_own_best_sketches(model: HRQVAE, encode: Encode) -> None:
     with torch.inference_mode():
         encoding = encode(model, TEXTS[:1])
-        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form)
+        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form).numpy()
         for depth in (1, 2):
-            found = best_sketches(model, pooled, k=3, depth=depth, own=own)
+            found = best_sketches(TorchPredictions(model, pooled), k=3, depth=depth, own=own)
             expected = best(brute_force(model, pooled, depth, own[0].tolist(), 0.0), 3)
             assert [tuple(path) for path in found.codes[0].tolist()] == [path for path, _ in expected]
-        nothing = best_sketches(model, pooled, k=3, depth=0, own=own)
+        nothing = best_sketches(TorchPredictions(model, pooled), k=3, depth=0, own=own)
     assert nothing.codes.shape == (1, 1, 0)
     assert nothing.log_probs.tolist() == [[0.0]]
 
@@ -73,8 +74,8 @@ def test_prefixes_can_differ_from_input_to_input(model: HRQVAE, encode: Encode) 
     prefixes = [(2,), (), (1, 3)]
     with torch.inference_mode():
         encoding = encode(model, TEXTS)
-        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form)
-        found = best_sketches(model, pooled, k=6, depth=3, own=own, prefixes=prefixes)
+        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form).numpy()
+        found = best_sketches(TorchPredictions(model, pooled), k=6, depth=3, own=own, prefixes=prefixes)
         for place, prefix in enumerate(prefixes):
             scores = brute_force(model, pooled[place : place + 1], 3, own[place].tolist(), 0.0)
             allowed = {path: score for path, score in scores.items() if path[: len(prefix)] == prefix}
@@ -88,11 +89,11 @@ def test_prefixes_can_differ_from_input_to_input(model: HRQVAE, encode: Encode) 
 def test_sketches_do_not_depend_on_the_batch(model: HRQVAE, encode: Encode) -> None:
     with torch.inference_mode():
         encoding = encode(model, TEXTS)
-        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form)
-        together = best_sketches(model, pooled, k=7, depth=3, own=own, own_penalty=0.2)
+        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form).numpy()
+        together = best_sketches(TorchPredictions(model, pooled), k=7, depth=3, own=own, own_penalty=0.2)
         for place in range(len(TEXTS)):
             one = slice(place, place + 1)
-            alone = best_sketches(model, pooled[one], k=7, depth=3, own=own[one], own_penalty=0.2)
+            alone = best_sketches(TorchPredictions(model, pooled[one]), k=7, depth=3, own=own[one], own_penalty=0.2)
             assert (alone.codes[0] == together.codes[place]).all()
 
 
@@ -102,10 +103,10 @@ def test_a_large_tree_is_searched_by_a_beam(
     model = make_model(levels=7, codes=8)  # two million sketches
     with torch.inference_mode():
         encoding = encode(model, TEXTS)
-        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form)
-        found = best_sketches(model, pooled, k=4, depth=7, own=own)
+        pooled, own = model.pooled_meaning(encoding), model.quantizer.encode(encoding.form).numpy()
+        found = best_sketches(TorchPredictions(model, pooled), k=4, depth=7, own=own)
         monkeypatch.setattr(sketches, "LARGEST_TREE", 8**7)
-        exact = best_sketches(model, pooled, k=4, depth=7, own=own)
+        exact = best_sketches(TorchPredictions(model, pooled), k=4, depth=7, own=own)
         assert found.codes.shape == (3, 4, 7)
         assert len({tuple(path) for path in found.codes[0].tolist()}) == 4
         for place in range(len(TEXTS)):
@@ -118,7 +119,7 @@ def test_the_penalty_moves_away_from_the_inputs_own_codes(model: HRQVAE, encode:
     with torch.inference_mode():
         encoding = encode(model, TEXTS)
         pooled = model.pooled_meaning(encoding)
-        free = best_sketches(model, pooled, k=1, depth=3, own=torch.zeros(3, 3).long())
-        likely = torch.from_numpy(free.codes[:, 0])
-        away = best_sketches(model, pooled, k=1, depth=3, own=likely, own_penalty=0.999)
+        free = best_sketches(TorchPredictions(model, pooled), k=1, depth=3, own=np.zeros((3, 3), np.int64))
+        likely = free.codes[:, 0]
+        away = best_sketches(TorchPredictions(model, pooled), k=1, depth=3, own=likely, own_penalty=0.999)
     assert (away.codes[:, 0] != free.codes[:, 0]).any(axis=1).all()

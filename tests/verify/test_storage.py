@@ -31,7 +31,7 @@ def test_what_is_saved_is_loaded(model: CrossEncoder, tokenizer: PairTokenizer, 
     assert loaded.decision == decision
     assert loaded.model.config == model.config
     pair = [("a moose sleeps .", "the moose sleeps here .")]
-    before = Verifier(model, tokenizer, decision)(pair)
+    before = Verifier.from_model(model, tokenizer, decision)(pair)
     assert Verifier.from_pretrained(somewhere)(pair) == pytest.approx(before, abs=0.01)
 
 

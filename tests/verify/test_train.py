@@ -41,7 +41,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_learns_to_compare(model: CrossEncoder, tokenizer: PairTokenizer) -> None:
     done = train_verifier(model, tokenizer, PAIRS, replace(PLAN, minutes=8.0), log=lambda _: None)
     assert done.steps == pytest.approx(480, abs=2)
-    scores = Verifier(model, tokenizer, Decision())([pair.pair for pair in PAIRS])
+    scores = Verifier.from_model(model, tokenizer, Decision())([pair.pair for pair in PAIRS])
     right = [(score > 0.5) == pair.same for score, pair in zip(scores, PAIRS, strict=True)]
     assert sum(right) / len(right) > 0.95
 

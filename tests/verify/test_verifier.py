@@ -18,7 +18,7 @@ PAIRS = [
 
 @pytest.fixture
 def verifier(model: CrossEncoder, tokenizer: PairTokenizer) -> Verifier:
-    return Verifier(model, tokenizer, Decision())
+    return Verifier.from_model(model, tokenizer, Decision())
 
 
 def test_a_pair_scores_the_same_alone_and_among_others(verifier: Verifier) -> None:
@@ -33,18 +33,18 @@ def test_no_pairs_no_scores(verifier: Verifier) -> None:
 
 
 def test_both_directions_are_symmetric(model: CrossEncoder, tokenizer: PairTokenizer) -> None:
-    both = Verifier(model, tokenizer, Decision(both_directions=True))
+    both = Verifier.from_model(model, tokenizer, Decision(both_directions=True))
     assert both(PAIRS) == pytest.approx(both([(b, a) for a, b in PAIRS]), abs=1e-6)
 
 
 def test_the_threshold_decides(model: CrossEncoder, tokenizer: PairTokenizer) -> None:
-    scores = Verifier(model, tokenizer, Decision())(PAIRS)
-    strict = Verifier(model, tokenizer, Decision(threshold=max(scores)))
+    scores = Verifier.from_model(model, tokenizer, Decision())(PAIRS)
+    strict = Verifier.from_model(model, tokenizer, Decision(threshold=max(scores)))
     assert strict.accepts(PAIRS) == [score >= max(scores) for score in scores]
 
 
 def test_temperature_leaves_the_order(model: CrossEncoder, tokenizer: PairTokenizer) -> None:
-    mild, sharp = (Verifier(model, tokenizer, Decision(temperature=value))(PAIRS) for value in (2.0, 0.5))
+    mild, sharp = (Verifier.from_model(model, tokenizer, Decision(temperature=value))(PAIRS) for value in (2.0, 0.5))
     assert sorted(range(3), key=mild.__getitem__) == sorted(range(3), key=sharp.__getitem__)
 
 

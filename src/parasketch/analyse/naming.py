@@ -12,7 +12,7 @@ from pathlib import Path
 from parasketch.analyse.codes import SIGNIFICANT, CodeReport
 from parasketch.errors import DataError
 from parasketch.files import write_text
-from parasketch.model.storage import CARD
+from parasketch.model.directory import CARD
 
 CODES = "codes.json"
 _BEGIN, _END = "<!-- codes: begin -->", "<!-- codes: end -->"

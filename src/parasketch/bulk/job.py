@@ -29,6 +29,7 @@ class Job:
     plain: bool = False
     temperature: float | None = None
     seed: int = 0
+    effort: int | None = None
     split: bool = False
     rounds: int | None = None
     show_bow: bool = False
@@ -58,11 +59,12 @@ class Job:
                 "of parasketch and of the model everywhere"
             )
 
-    def load(self, *, device: str | None, batch_size: int) -> "Loaded":
+    def load(self, *, device: str | None, batch_size: int, backend: str | None = None) -> "Loaded":
         """Load the model; what comes back paraphrases texts as this job says."""
         from parasketch.generate.paraphraser import Paraphraser
 
-        return Loaded(self, Paraphraser.from_pretrained(self.model, device=device, semantic=self.semantic), batch_size)
+        paraphraser = Paraphraser.from_pretrained(self.model, device=device, semantic=self.semantic, backend=backend)
+        return Loaded(self, paraphraser, batch_size)
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Loaded:
             rerank=not job.plain,
             temperature=job.temperature,
             seed=job.seed,
+            effort=job.effort,
             split=job.split,
             rounds=job.rounds,
             show_bow=job.show_bow,

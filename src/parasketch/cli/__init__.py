@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from parasketch.cli import analyse, data, evaluate, generate, get, judge, prepare, reproduce, serve, train
+from parasketch.cli import analyse, data, evaluate, export, generate, get, judge, prepare, reproduce, serve, train
 from parasketch.console import console, set_quiet
 from parasketch.errors import ParasketchError
 from parasketch.version import __version__
@@ -41,7 +41,7 @@ def options(
     set_quiet(quiet)
 
 
-for module in (generate, get, data, prepare, train, evaluate, analyse, reproduce, judge, serve):
+for module in (generate, get, export, data, prepare, train, evaluate, analyse, reproduce, judge, serve):
     module.register(app)
 
 

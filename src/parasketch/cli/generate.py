@@ -74,6 +74,9 @@ def paraphrase_command(
         float | None, typer.Option("--temperature", help="Sample, more daringly from 1 on, instead of searching.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Which samples are drawn.")] = 0,
+    effort: Annotated[
+        int | None, typer.Option("--effort", help="1 (one sketch, greedily) to 5 (everything); the default is 3.")
+    ] = None,
     semantic: Annotated[
         str | None,
         typer.Option("--semantic", metavar="MODEL", help="A sentence-transformers model that joins the choice."),
@@ -116,6 +119,9 @@ def paraphrase_command(
         int, typer.Option("--shard-rows", min=1, help="RAY: how many rows go into one file of the output.")
     ] = 1024,
     format: Annotated[ShardFormat, typer.Option("--format", help="RAY: what the files of the output are.")] = "jsonl",
+    backend: Annotated[
+        str | None, typer.Option("--backend", help="light (onnxruntime) or torch; light where it can be had.")
+    ] = None,
 ) -> None:
     """Paraphrase a text, or every row of a file.
 
@@ -138,10 +144,11 @@ def paraphrase_command(
 
     job = Job(
         model=model, semantic=semantic, n=n, like=like, sketch=None if sketch is None else Sketch.parse(sketch),
-        depth=depth, plain=plain, temperature=temperature, seed=seed, split=split, rounds=rounds, show_bow=show_bow,
+        depth=depth, plain=plain, temperature=temperature, seed=seed, effort=effort,
+        split=split, rounds=rounds, show_bow=show_bow,
     )  # fmt: skip
     if engine == "ray":
-        _prepare_for_torch(model)
+        _prepare(model)
         paraphrase_on_ray(
             job, texts, out, column=column, format=format, resume=resume, batch_size=batch_size, strict=strict,
             shard_rows=shard_rows, address=address, workers=workers, device=device,
@@ -153,8 +160,8 @@ def paraphrase_command(
     is_file = names_a_file(text)
     if not is_file and (column or resume or out != STANDARD_STREAM):
         raise UsageError("--column, --out and --resume are for files, and this is a text (is the file's name right?)")
-    _prepare_for_torch(model)
-    run = job.load(device=device, batch_size=batch_size)
+    _prepare(model)
+    run = job.load(device=device, batch_size=batch_size, backend=backend)
     if show_orders:
         run.paraphraser.require("orders", "--show-orders")
     if not is_file:
@@ -238,19 +245,19 @@ def demo_command(
 
 
 def _load(model: str | None, device: str | None) -> "Paraphraser":
-    _prepare_for_torch(model)
+    _prepare(model)
     from parasketch.generate.paraphraser import Paraphraser
 
     return Paraphraser.from_pretrained(model, device=device)
 
 
-def _prepare_for_torch(model: str | None) -> None:
+def _prepare(model: str | None) -> None:
     """What has to happen before a model is loaded; say so if the default one is not the best there is."""
     # Threads that wait must not spin: on a busy machine that makes a command many times as slow. Read with torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from parasketch.systems.sketchlm.base import is_installed
+    from parasketch.generate.routing import has_base
 
-    if model is None and not is_installed():
+    if model is None and not has_base():
         console.print(
             "[yellow]note:[/yellow] the small models for questions and captions answer; the model for everyday English "
             "needs its base, once: parasketch get everyday (93 MB)"

@@ -5,29 +5,41 @@ to say that candidate and input mean the same. The verifier is loaded when it is
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
 
 from parasketch.generate.candidates import Candidate
-from parasketch.model.storage import WEIGHTS
+from parasketch.model.directory import WEIGHTS
 from parasketch.verify import Verifier
 from parasketch.verify.verifier import SHIPPED
 
 
-def judge_trust(found: Iterable[tuple[str, Candidate]], *, least_faithfulness: float) -> None:
+def judge_trust(found: Sequence[tuple[str, Candidate]], *, least_faithfulness: float) -> None:
     """Trust those of the candidates, each with its source, that pass every check; others lose what trust they had."""
-    trusted = []
-    for source, candidate in found:
-        unfaithful = not math.isnan(candidate.cycle) and math.exp(candidate.cycle) < least_faithfulness
-        candidate.trusted = candidate.trusted and not unfaithful
-        if candidate.trusted:
-            trusted.append((source, candidate))
+    for _, candidate in found:
+        judge_faithfulness(candidate, least_faithfulness)
+    verify(found)
+
+
+def judge_faithfulness(candidate: Candidate, least: float) -> None:
+    """Trust a candidate no more if its faithfulness is known, and below the least."""
+    if not math.isnan(candidate.cycle) and math.exp(candidate.cycle) < least:
+        candidate.trusted = False
+
+
+def verify(found: Sequence[tuple[str, Candidate]]) -> int:
+    """Ask the verifier about those candidates, each with its source, that are trusted and that it has not seen.
+
+    Returns how many it refused.
+    """
+    asked = [(source, candidate) for source, candidate in found if candidate.trusted and not candidate.verified]
     verifier = installed_verifier()
-    if verifier is None or not trusted:
-        return
-    accepted = verifier.accepts([(source, candidate.written) for source, candidate in trusted])
-    for (_, candidate), same in zip(trusted, accepted, strict=True):
-        candidate.trusted = same
+    if verifier is None or not asked:
+        return 0
+    accepted = verifier.accepts([(source, candidate.written) for source, candidate in asked])
+    for (_, candidate), same in zip(asked, accepted, strict=True):
+        candidate.verified, candidate.trusted = True, same
+    return accepted.count(False)
 
 
 @cache

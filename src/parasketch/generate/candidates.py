@@ -55,6 +55,8 @@ class Candidate:
     """Facts of the input that are gone, and facts that were added."""
     trusted: bool
     """Whether it may be accepted: no copy, no fact lost or added, and nothing that judged it found it unfaithful."""
+    verified: bool = False
+    """Whether the verifier has been asked."""
     cycle: float = math.nan
     """log p of the input per token; not a number until it is judged."""
     semantic: float = 0.0
@@ -148,9 +150,10 @@ class Judged:
         return Judged(self.source, candidates, self.features[kept], self.overlap[np.ix_(kept, kept)])
 
     def with_costly_features(self) -> "Judged":
-        """The same after `cycle` and `semantic` of the candidates became known."""
+        """The same after `cycle` and `semantic` of candidates became known; an unknown cycle is the best possible."""
         features = self.features.copy()
-        features[:, FEATURES.index("cycle")] = [candidate.cycle for candidate in self.candidates]
+        cycles = np.array([candidate.cycle for candidate in self.candidates])
+        features[:, FEATURES.index("cycle")] = np.where(np.isnan(cycles), 0.0, cycles)
         features[:, FEATURES.index("semantic")] = [candidate.semantic for candidate in self.candidates]
         return Judged(self.source, self.candidates, features, self.overlap)
 

@@ -10,20 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-import torch
-
 from parasketch.errors import UsageError
 from parasketch.generate.candidates import Judged
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request
 
-Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "rounds", "bow", "orders"]
+Ability = Literal["sketch", "like", "depth", "temperature", "candidates", "effort", "rounds", "bow", "orders"]
 """What not all engines can do. `sketch`: texts have sketches, and one may be given; `like`: follow an exemplar;
 `depth`: truncate sketches; `temperature`: sample; `candidates`: show all candidates with their features;
-`rounds`: paraphrase outputs again; `bow`: show a predicted bag of words; `orders`: say in which order of the input's
-words it was asked to speak."""
+`effort`: try less or more; `rounds`: paraphrase outputs again; `bow`: show a predicted bag of words; `orders`: say in
+which order of the input's words it was asked to speak."""
 
-SKETCHING: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "candidates"})
+SKETCHING: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "candidates", "effort"})
 """All that a model with sketches can do."""
 
 
@@ -51,8 +49,8 @@ class Engine(Protocol):
         ...
 
     @property
-    def device(self) -> torch.device:
-        """Where it works."""
+    def device(self) -> object:
+        """Where it works; its str names it."""
         ...
 
     def prepare(self, texts: Sequence[str]) -> list[PreparedText]:
@@ -91,6 +89,7 @@ _REASONS: dict[Ability, str] = {
     "like": "the kind {} cannot follow the form of another sentence",
     "depth": "the kind {} has no sketches that could be truncated",
     "temperature": "the kind {} does not sample",
+    "effort": "the kind {} always makes the same effort",
     "candidates": "the kind {} does not judge candidates by features",
     "rounds": "the kind {} does not paraphrase in rounds",
     "bow": "the kind {} predicts no bag of words",

@@ -15,29 +15,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from parasketch.config import to_dict
 from parasketch.counter_rng import hash_text, random_bits
-from parasketch.errors import ConfigError, ModelError
-from parasketch.generate.acceptance import judge_trust
+from parasketch.extras import needs
+from parasketch.generate.acceptance import judge_faithfulness, judge_trust, verify
+from parasketch.generate.backend import Backend, Encoded, choose_backend, form_of
 from parasketch.generate.candidates import Candidate, CandidateSet, Judged, judge
 from parasketch.generate.choice import choose, find_finalists, to_paraphrases
 from parasketch.generate.engine import SKETCHING
-from parasketch.generate.judging import cosines, cycle_log_likelihood, evaluating
-from parasketch.generate.next_tokens import TransformerDecoding
+from parasketch.generate.judging import cosines
+from parasketch.generate.next_tokens import StepDecoding
 from parasketch.generate.paraphrases import Paraphrase, Sketch
-from parasketch.generate.plan import ATTEMPTS, MOST_ROWS, Group, SearchPlan
+from parasketch.generate.plan import ATTEMPTS, DEFAULT_EFFORT, EFFORTS, MOST_ROWS, Group, SearchPlan
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
 from parasketch.generate.required import NOTHING, required_tokens
-from parasketch.generate.settings import GenerateConfig, stored_settings
+from parasketch.generate.settings import GenerateConfig, read_settings
 from parasketch.generate.sketches import best_sketches
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
-from parasketch.model.inputs import Sentences
-from parasketch.model.outputs import Encoding
-from parasketch.model.storage import save_model
-from parasketch.systems.hrqvae.network import HRQVAE
+from parasketch.model.directory import ModelDirectory, open_directory
 from parasketch.systems.kinds import load_model
 from parasketch.text.sentence_encoder import SentenceModel
 from parasketch.text.tokenizer import Tokenizer
@@ -52,9 +48,9 @@ class _Batch:
     """Requests and their encoding."""
 
     requests: Sequence[Request]
-    encoding: Encoding
-    pooled: Tensor
-    own_codes: Tensor
+    encoded: Encoded
+    options: Options
+    plan: SearchPlan
 
 
 class HrqvaeEngine:
@@ -65,57 +61,55 @@ class HrqvaeEngine:
 
     def __init__(
         self,
-        model: HRQVAE,
+        backend: Backend,
         tokenizer: Tokenizer,
         config: GenerateConfig,
         *,
-        device: torch.device,
         semantic: SentenceModel | None = None,
     ) -> None:
-        self.model, self.tokenizer, self.config, self.semantic = model.to(device), tokenizer, config, semantic
-        self.device = device
+        self.backend, self.tokenizer, self.config, self.semantic = backend, tokenizer, config, semantic
         self._search = TokenSearch(SpecialTokens.of(tokenizer), config)
-        self._plan = SearchPlan(config, levels=model.config.levels, codes=model.config.codes)
 
     @property
     def depth(self) -> int:
         """D, the number of codes of a whole sketch."""
-        return self.model.config.levels
+        return self.backend.config.levels
 
     @property
     def codes(self) -> int:
         """How many codes there are at each level."""
-        return self.model.config.codes
+        return self.backend.config.codes
+
+    @property
+    def device(self) -> str:
+        """Where it works."""
+        return self.backend.device
 
     def prepare(self, texts: Sequence[str]) -> list[PreparedText]:
         """Make texts, each with some content, ready."""
-        return prepare_texts(texts, self.tokenizer, max_length=self.model.config.max_length)
+        return prepare_texts(texts, self.tokenizer, max_length=self.backend.config.max_length)
 
     def sketches_of(self, texts: Sequence[PreparedText]) -> list[Sketch]:
         """The sketch that each text has itself."""
         codes: list[list[int]] = []
-        with evaluating(self.model):
+        with self.backend.working():
             for start in range(0, len(texts), MOST_TEXTS):
-                encoding = self._encode(texts[start : start + MOST_TEXTS])
-                codes += self.model.quantizer.encode(encoding.form).tolist()
+                codes += self._encode(texts[start : start + MOST_TEXTS]).own_codes.tolist()
         return [Sketch(row) for row in codes]
 
     def batch_size(self, options: Options, largest: int) -> int:
         """How many texts go well together, at most `largest`."""
-        return self._plan.batch_size(options, largest)
+        return self._plan(options).batch_size(options, largest)
 
     def paraphrase(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """n paraphrases of each text."""
-        with evaluating(self.model):
-            batch = self._batch(requests)
-            found = self._find(batch, options)
+        with self.backend.working():
+            batch = self._batch(requests, options)
+            found = self._find(batch)
             if options.rerank:
-                count = max(self.config.finalists, 2 * options.n)
+                count = max(batch.plan.finalists, 2 * options.n)
                 judged = [find_finalists(judge(each), self.config.weights, count) for each in found]
-                judged = self._judge_costly(batch, judged)
-                chosen = [
-                    choose(each, self.config.weights, n=options.n, diversity=self.config.diversity) for each in judged
-                ]
+                chosen = self._choose(batch, judged)
             else:
                 chosen = [[(one, one.sketch_log_prob) for one in each.candidates[: options.n]] for each in found]
                 self._judge_trust(batch, [[one for one, _ in each] for each in chosen])
@@ -126,30 +120,36 @@ class HrqvaeEngine:
 
     def judged_candidates(self, requests: Sequence[Request], options: Options) -> list[Judged]:
         """All candidates of each text with all their features: what weights are tuned on."""
-        with evaluating(self.model):
-            batch = self._batch(requests)
-            return self._judge_costly(batch, [judge(each) for each in self._find(batch, options)])
+        with self.backend.working():
+            batch = self._batch(requests, options)
+            judged = [judge(each) for each in self._find(batch)]
+            candidates = [each.candidates for each in judged]
+            self._judge_cycle(batch, candidates)
+            self._judge_cosines(batch, candidates)
+            self._judge_trust(batch, candidates)
+            return [each.with_costly_features() for each in judged]
 
     def save(self, directory: Path | str, *, half: bool) -> None:
         """Write model, tokeniser and settings as a model directory."""
-        save_model(directory, self.model, self.tokenizer, sections={"generate": to_dict(self.config)}, half=half)
+        self.backend.save(directory, self.tokenizer, {"generate": to_dict(self.config)}, half=half)
 
-    def _find(self, batch: _Batch, options: Options) -> list[CandidateSet]:
+    def _find(self, batch: _Batch) -> list[CandidateSet]:
         """Candidates for each request; those with too few different ones are searched again, more widely."""
+        options = batch.options
         found = [
             CandidateSet(request.text.text, request.exemplar, keep_repeats=not options.rerank)
             for request in batch.requests
         ]
         missing = list(range(len(found)))
         for attempt in range(ATTEMPTS if options.rerank else 1):
-            groups = self._groups(batch, missing, options, attempt)
-            hypotheses = self._decode(batch, groups, options)
+            groups = self._groups(batch, missing, attempt)
+            hypotheses = self._decode(batch, groups)
             self._add(found, groups, hypotheses, attempt, one_by_one=options.rerank)
             if attempt == 0 and options.rerank and options.temperature is None:
-                groups = self._groups_with_facts(found, groups)
+                groups = self._groups_with_facts(batch, found, groups)
                 hypotheses = [
                     [one for one in each if found[group.place].is_likely(one)]
-                    for group, each in zip(groups, self._decode(batch, groups, options), strict=True)
+                    for group, each in zip(groups, self._decode(batch, groups), strict=True)
                 ]
                 self._add(found, groups, hypotheses, attempt, one_by_one=True)
             missing = [place for place in missing if found[place].num_different < options.n]
@@ -157,16 +157,16 @@ class HrqvaeEngine:
                 break
         return found
 
-    def _groups(self, batch: _Batch, places: list[int], options: Options, attempt: int) -> list[Group]:
+    def _groups(self, batch: _Batch, places: list[int], attempt: int) -> list[Group]:
         """The sketches to decode for some of the requests."""
-        prefixes = [self._plan.prefix(batch.requests[place], attempt) for place in places]
-        rows = torch.tensor(places, device=self.device)
+        plan, options = batch.plan, batch.options
+        prefixes = [plan.prefix(batch.requests[place], attempt) for place in places]
+        rows = np.array(places, dtype=np.int64)
         ranked = best_sketches(
-            self.model,
-            batch.pooled[rows],
-            k=self._plan.num_sketches(options, attempt),
-            depth=self._plan.depth(options),
-            own=batch.own_codes[rows],
+            batch.encoded.predictions(rows),
+            k=plan.num_sketches(options, attempt),
+            depth=plan.depth(options),
+            own=batch.encoded.own_codes[rows],
             own_penalty=self.config.own_code_penalty,
             prefixes=prefixes,
         )
@@ -174,11 +174,13 @@ class HrqvaeEngine:
         for place, codes, log_probs in zip(places, ranked.codes, ranked.log_probs, strict=True):
             sketches = [(Sketch(path), p) for path, p in zip(codes.tolist(), log_probs.tolist(), strict=True)]
             sketches = [(sketch, p) for sketch, p in sketches if math.isfinite(p)]
-            width = self._plan.width(options, len(sketches), attempt)
-            groups += [Group(place, rank, sketch, p, width) for rank, (sketch, p) in enumerate(sketches)]
+            groups += [
+                Group(place, rank, sketch, p, plan.width(options, len(sketches), rank, attempt))
+                for rank, (sketch, p) in enumerate(sketches)
+            ]
         return groups
 
-    def _groups_with_facts(self, found: list[CandidateSet], groups: list[Group]) -> list[Group]:
+    def _groups_with_facts(self, batch: _Batch, found: list[CandidateSet], groups: list[Group]) -> list[Group]:
         """The best sketches once more, with the facts required, for requests without a candidate that has them all."""
         required = {
             place: required_tokens(each.source, self.tokenizer)
@@ -186,12 +188,12 @@ class HrqvaeEngine:
             if not each.keeps_facts
         }
         return [
-            replace(group, width=self._plan.width_for(each), required=each)
+            replace(group, width=batch.plan.width_for(each), required=each)
             for group in groups
             if group.rank < _FACT_SKETCHES and (each := required.get(group.place, NOTHING)).tokens
         ]
 
-    def _decode(self, batch: _Batch, groups: list[Group], options: Options) -> list[list[Hypothesis]]:
+    def _decode(self, batch: _Batch, groups: list[Group]) -> list[list[Hypothesis]]:
         """Sentences for every group, in blocks of at most MOST_ROWS rows of one width."""
         by_width: dict[int, list[int]] = defaultdict(list)
         for index, group in enumerate(groups):
@@ -201,25 +203,25 @@ class HrqvaeEngine:
             size = max(1, MOST_ROWS // width)
             for start in range(0, len(indices), size):
                 block = indices[start : start + size]
-                decoded = self._decode_block(batch, [groups[index] for index in block], width, options)
+                decoded = self._decode_block(batch, [groups[index] for index in block], width)
                 for index, hypotheses in zip(block, decoded, strict=True):
                     result[index] = hypotheses
         return result
 
-    def _decode_block(self, batch: _Batch, groups: list[Group], width: int, options: Options) -> list[list[Hypothesis]]:
-        codes = torch.tensor([group.sketch for group in groups], dtype=torch.int64, device=self.device)
-        form = self.model.quantizer.decode(codes.view(len(groups), self._plan.depth(options)))
-        sources = torch.tensor([group.place for group in groups], device=self.device)
+    def _decode_block(self, batch: _Batch, groups: list[Group], width: int) -> list[list[Hypothesis]]:
+        options = batch.options
+        codes = np.array([group.sketch for group in groups], dtype=np.int64).reshape(len(groups), -1)
+        sources = np.array([group.place for group in groups])
         sampling = None
         if options.temperature is not None:
             hashes = [hash_text(batch.requests[group.place].text.text) for group in groups]
-            keys = random_bits(options.seed, np.array(hashes, dtype=np.uint64), *codes.cpu().numpy().T)
+            keys = random_bits(options.seed, np.array(hashes, dtype=np.uint64), *codes.T)
             sampling = Sampling(options.temperature, keys)
         required = [group.required for group in groups]
-        lengths = batch.encoding.sentences.layout.lengths[[group.place for group in groups]]
-        limits = output_limits(lengths, self.config, max_length=self.model.config.max_length).to(self.device)
-        decoding = TransformerDecoding(self.model, self.model.start(batch.encoding, sources, form))
-        return self._search(decoding, limits, width=width, sampling=sampling, required=required)
+        lengths = batch.encoded.lengths[sources]
+        limits = output_limits(lengths, self.config, max_length=self.backend.config.max_length)
+        steps = batch.encoded.start(sources, form_of(self.backend.codebooks, codes))
+        return self._search(StepDecoding(steps), limits, width=width, sampling=sampling, required=required)
 
     def _add(
         self,
@@ -249,51 +251,98 @@ class HrqvaeEngine:
                 again=group.required is not NOTHING,
             )
 
-    def _judge_costly(self, batch: _Batch, judged: list[Judged]) -> list[Judged]:
-        """Add the judgements that need a model: cycle consistency and, where there is an encoder, cosines."""
-        places = [place for place, each in enumerate(judged) for _ in each.candidates]
-        candidates = [candidate for each in judged for candidate in each.candidates]
-        if not candidates:
-            return judged
-        own_form = self.model.quantizer.decode(batch.own_codes)[torch.tensor(places, device=self.device)]
-        scores = cycle_log_likelihood(
-            self.model,
-            [self._framed(candidate.tokens) for candidate in candidates],
-            [self._framed(batch.requests[place].text.tokens) for place in places],
-            own_form,
+    def _choose(self, batch: _Batch, judged: list[Judged]) -> list[list[tuple[Candidate, float]]]:
+        """The n best of each request's finalists, by all judgements.
+
+        Cycle consistency and the verifier cost most, and can only move a candidate back: a log probability is at most
+        0, which is what it counts as until it is known. So they are asked about those that would be chosen, and again
+        about those that take their places. What is chosen in the end is what would have been chosen had they been
+        asked about all.
+        """
+        self._judge_cosines(batch, [each.candidates for each in judged])
+        if self.config.weights.cycle < 0:
+            self._judge_cycle(batch, [each.candidates for each in judged])
+        while True:
+            chosen = [
+                choose(
+                    each.with_costly_features(), self.config.weights, n=batch.options.n, diversity=self.config.diversity
+                )
+                for each in judged
+            ]
+            candidates = [[one for one, _ in best] for best in chosen]
+            if self._judge_cycle(batch, candidates):
+                continue
+            if not verify(self._with_sources(batch, candidates)):
+                return chosen
+
+    def _judge_cycle(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> int:
+        """Find out how well the input comes back from those candidates of which it is not known; returns how many.
+
+        Cycle consistency: how well the model gets the input back from a candidate's meaning and the input's own sketch.
+        A candidate that lost part of the meaning cannot give it back, so no other model is needed to notice.
+        """
+        asked = [(place, one) for place, each in enumerate(candidates) for one in each if math.isnan(one.cycle)]
+        if not asked:
+            return 0
+        places = [place for place, _ in asked]
+        inputs = [self._framed(batch.requests[place].text.tokens) for place in places]
+        scores = self.backend.log_likelihood(
+            [self._framed(candidate.tokens) for _, candidate in asked],
+            inputs,
+            form_of(self.backend.codebooks, batch.encoded.own_codes)[places],
         )
-        for candidate, score in zip(candidates, scores.tolist(), strict=True):
-            candidate.cycle = score
-        if self.semantic is not None:
-            sources = [request.text.text for request in batch.requests]
-            found = cosines(self.semantic, sources, [one.text for one in candidates], places)
-            for candidate, cosine in zip(candidates, found, strict=True):
-                candidate.semantic = cosine
-        self._judge_trust(batch, [each.candidates for each in judged])
-        return [each.with_costly_features() for each in judged]
+        for (_, candidate), tokens, score in zip(asked, inputs, scores.tolist(), strict=True):
+            candidate.cycle = score / (len(tokens) - 1)
+            judge_faithfulness(candidate, self.config.least_faithfulness)
+        return len(asked)
+
+    def _judge_cosines(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> None:
+        """A second opinion on the meaning of all candidates, where there is a sentence encoder."""
+        asked = [(place, one) for place, each in enumerate(candidates) for one in each]
+        if self.semantic is None or not asked:
+            return
+        sources = [request.text.text for request in batch.requests]
+        found = cosines(self.semantic, sources, [one.text for _, one in asked], [place for place, _ in asked])
+        for (_, candidate), cosine in zip(asked, found, strict=True):
+            candidate.semantic = cosine
 
     def _judge_trust(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> None:
+        judge_trust(self._with_sources(batch, candidates), least_faithfulness=self.config.least_faithfulness)
+
+    def _with_sources(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> list[tuple[str, Candidate]]:
         pairs = zip(batch.requests, candidates, strict=True)
-        found = [(request.text.text, one) for request, each in pairs for one in each]
-        judge_trust(found, least_faithfulness=self.config.least_faithfulness)
+        return [(request.text.text, one) for request, each in pairs for one in each]
 
-    def _batch(self, requests: Sequence[Request]) -> _Batch:
-        encoding = self._encode([request.text for request in requests])
-        pooled = self.model.pooled_meaning(encoding)
-        return _Batch(requests, encoding, pooled, self.model.quantizer.encode(encoding.form))
+    def _batch(self, requests: Sequence[Request], options: Options) -> _Batch:
+        encoded = self._encode([request.text for request in requests])
+        return _Batch(requests, encoded, options, self._plan(options))
 
-    def _encode(self, texts: Sequence[PreparedText]) -> Encoding:
-        return self.model.encode(Sentences.from_lists([self._framed(text.tokens) for text in texts]).to(self.device))
+    def _plan(self, options: Options) -> SearchPlan:
+        effort = EFFORTS[options.effort or DEFAULT_EFFORT]
+        return SearchPlan(self.config, levels=self.depth, codes=self.codes, effort=effort)
+
+    def _encode(self, texts: Sequence[PreparedText]) -> Encoded:
+        return self.backend.encode([self._framed(text.tokens) for text in texts])
 
     def _framed(self, tokens: Sequence[int]) -> list[int]:
         return [self.tokenizer.bos_id, *tokens, self.tokenizer.eos_id]
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> HrqvaeEngine:
-    """The model of a directory with the settings stored beside it."""
-    loaded = load_model(directory)
-    try:
-        config = stored_settings(loaded.sections.get("generate", {}))
-    except ConfigError as error:
-        raise ModelError(f"{directory}: {error}") from error
-    return HrqvaeEngine(loaded.model, loaded.tokenizer, config, device=device, semantic=semantic)
+def load_engine(
+    directory: Path, device: str | None, semantic: SentenceModel | None, backend: str | None = None
+) -> HrqvaeEngine:
+    """The model of a directory with the settings stored beside it, on the backend that suits it, or the one named."""
+    if choose_backend(directory, device, backend) == "light":
+        from parasketch.light.backend import load_light
+
+        stored = open_directory(directory, ModelDirectory)
+        tokenizer, sections = stored.read_tokenizer(), stored.sections
+        ready: Backend = load_light(stored, tokenizer)
+    else:
+        with needs("torch", "this model"):
+            from parasketch.generate.torch_backend import TorchBackend, find_device
+
+        loaded = load_model(directory)
+        tokenizer, sections = loaded.tokenizer, loaded.sections
+        ready = TorchBackend(loaded.model.to(find_device(device)))
+    return HrqvaeEngine(ready, tokenizer, read_settings(directory, sections), semantic=semantic)

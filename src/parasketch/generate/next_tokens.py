@@ -1,133 +1,158 @@
-"""The best next tokens of a network on the shared Transformer, without the distribution over the whole vocabulary.
+"""The best next tokens of a Transformer with an output layer and, perhaps, a copy head, from what one step computes.
 
-Logits exist for a block of rows at a time, small enough for the cache, and only their normaliser and their largest
-values leave the block. With a copy head p(y) = (1 - g) softmax(y) + g copied(y), where copying only adds to the tokens
-of the source: so the best of the mixture are among the best of the softmax and the source's own tokens, and nothing
-else has to be mixed. A token that a row wants to say is looked up besides, however unlikely it is.
+A backend (torch, onnxruntime) runs the network: `Steps` is all that is asked of it. What follows is the same for all of
+them and works on arrays. With a copy head p(y) = (1 - g) softmax(y) + g copied(y), where copying only adds to the
+tokens of the source: so the best of the mixture are among the best of the softmax and the source's own tokens, and
+nothing else has to be mixed. A token that a row wants to say is looked up besides, however unlikely it is.
 """
 
-import math
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from parasketch.generate.decoding import NextTokens, Rules, add_wanted
-from parasketch.model.copying import CopyHead, mixture
-from parasketch.model.outputs import DecodingState
-from parasketch.model.transformer import Decoder, TokenEmbedding
+from parasketch.generate.decoding import Bools, Floats, Ints, NextTokens, Rules, add_wanted, take_largest
 
-_BLOCK_ELEMENTS = 1 << 20  # 4 MB of fp32 logits at a time
-_CHUNK = 64
+SMALLEST = np.float32(1e-9)  # a probability that rounding made 0 has a finite log all the same
+_BLOCK_ROWS = 32
 
 
-class TransformerNetwork(Protocol):
-    """A network with the shared decoder and an output layer that is tied to its embedding, perhaps with a copy head."""
+class StepOutput(NamedTuple):
+    """What a network says after one more token of G groups of W rows."""
+
+    logits: Floats
+    """(G, W, V); the receiver may change them"""
+    gate: Floats | None = None
+    """(G, W, 1), the probability to copy; None without a copy head"""
+    attention: Floats | None = None
+    """(G, W, S), which token of the source is copied"""
+
+
+class Steps(Protocol):
+    """One decoding in progress, as a backend sees it."""
 
     @property
-    def embedding(self) -> TokenEmbedding: ...
-    @property
-    def decoder(self) -> Decoder: ...
-    @property
-    def copying(self) -> CopyHead | None: ...
+    def source_tokens(self) -> Ints:
+        """(G, S), the tokens of each group's source."""
+        ...
 
-    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
-        """Log-probabilities of the next token given the last ones: (G, W) -> (G, W, vocab_size)."""
+    @property
+    def is_pad(self) -> Bools:
+        """(G, S), where a source has no token."""
+        ...
+
+    def step(self, last: Ints) -> StepOutput:
+        """Read one more token of every row, (G, W)."""
+        ...
+
+    def keep_groups(self, groups: Ints) -> None:
+        """Drop every group but these, (G',)."""
+        ...
+
+    def reorder_rows(self, rows: Ints) -> None:
+        """Row w of group g continues what row rows[g, w] was, (G, W')."""
         ...
 
 
-class TransformerDecoding:
-    """A `Decoding` by such a network; `state` is what its `start` gave."""
+class StepDecoding:
+    """A `Decoding` by any backend."""
 
-    def __init__(self, network: TransformerNetwork, state: DecodingState) -> None:
-        self._network, self._state = network, state
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._copies: _Copies | None = None
 
-    def best(self, last: Tensor, *, count: int, rules: Rules, wanted: Tensor | None = None) -> NextTokens:
-        network, state = self._network, self._state
-        positions = torch.full_like(last, state.cache.length)
-        hidden = network.decoder.step(network.embedding(last, positions), state.cache)
-        tokens = state.source_tokens[:, None].expand(-1, last.shape[1], -1)
-        looked_up = tokens if wanted is None else torch.cat([tokens, wanted[..., None]], dim=-1)
-        best, log_probs = _search_softmax(network.embedding.weight, hidden, looked_up, count, rules)
-        source, extra = log_probs.tensor_split([tokens.shape[2]], dim=-1)
-        if network.copying is not None and state.pointer_keys is not None:
-            blocked = state.cache.blocked.squeeze(1)  # (G, 1, S)
-            attention = network.copying.attention(network.copying.query(hidden), state.pointer_keys, blocked)
-            gate = torch.sigmoid(network.copying.gate(hidden))  # (G, W, 1)
-            best = _with_copies(attention, gate, state.source_tokens, blocked, best, source)
-            if wanted is not None:
-                copied = (attention * (tokens == wanted[..., None])).sum(dim=-1, keepdim=True)
+    def best(self, last: Ints, *, count: int, rules: Rules, wanted: Ints | None = None) -> NextTokens:
+        logits, gate, attention = self._steps.step(last)
+        total = _log_sum_exp(logits)
+        rules.apply(logits)
+        best = take_largest(logits, min(count, logits.shape[2]))
+        best = NextTokens(best.ids, best.log_probs - total)
+        extra = None if wanted is None else np.take_along_axis(logits, wanted[..., None], axis=-1) - total
+        if gate is not None and attention is not None:
+            copies = self._copies = self._copies or _Copies.of(self._steps.source_tokens, self._steps.is_pad)
+            looked_up = np.broadcast_to(copies.tokens[:, None], attention.shape)
+            source = np.take_along_axis(logits, looked_up, axis=-1) - total
+            best = copies.mix(best, source, gate, attention)
+            if wanted is not None and extra is not None:
+                copied = (attention * (looked_up == wanted[..., None])).sum(axis=-1, keepdims=True)
                 extra = mixture(extra, gate, copied)
-        return best if wanted is None else add_wanted(best, wanted, extra)
+        return best if wanted is None or extra is None else add_wanted(best, wanted, extra)
 
-    def log_probs(self, last: Tensor) -> Tensor:
-        return self._network.step(last, self._state)
+    def log_probs(self, last: Ints) -> Floats:
+        logits, gate, attention = self._steps.step(last)
+        logits -= _log_sum_exp(logits)
+        if gate is None or attention is None:
+            return logits
+        tokens = np.broadcast_to(self._steps.source_tokens[:, None], attention.shape)
+        copied = np.zeros_like(logits)
+        groups, rows = np.ogrid[: logits.shape[0], : logits.shape[1]]
+        np.add.at(copied, (groups[..., None], rows[..., None], tokens), attention)
+        return mixture(logits, gate, copied)
 
-    def keep_groups(self, groups: Tensor) -> None:
-        self._state.keep_groups(groups)
+    def keep_groups(self, groups: Ints) -> None:
+        self._steps.keep_groups(groups)
+        self._copies = None if self._copies is None else self._copies.keep(groups)
 
-    def reorder_rows(self, rows: Tensor) -> None:
-        self._state.reorder_rows(rows)
+    def reorder_rows(self, rows: Ints) -> None:
+        self._steps.reorder_rows(rows)
 
 
-def _search_softmax(
-    weight: Tensor, hidden: Tensor, looked_up: Tensor, count: int, rules: Rules
-) -> tuple[NextTokens, Tensor]:
-    """The best of softmax(hidden (G, W, width) times the output layer (V, width)), and log p of the tokens looked up.
+class _Copies(NamedTuple):
+    """What does not change from step to step about the tokens that G groups may copy."""
 
-    Those are (G, W, S), and so is their log p.
+    tokens: Ints  # (G, S)
+    same: Floats  # (G, S, S), 1 where two places of the source have one token
+    hidden: Bools  # (G, 1, S): pads; and of equal tokens the first stands for all
+
+    @classmethod
+    def of(cls, tokens: Ints, is_pad: Bools) -> "_Copies":
+        same = tokens[:, :, None] == tokens[:, None]
+        earlier = np.tril(same, -1).any(axis=-1)
+        return cls(np.where(is_pad, -1, tokens), same.astype(np.float32), (earlier | is_pad)[:, None])
+
+    def keep(self, groups: Ints) -> "_Copies":
+        return _Copies(self.tokens[groups], self.same[groups], self.hidden[groups])
+
+    def mix(self, best: NextTokens, source: Floats, gate: Floats, attention: Floats) -> NextTokens:
+        """The best of the mixture, from the best of the softmax and log p of the source's tokens (G, W, S)."""
+        copied = attention @ self.same  # a token that occurs twice in the source is copied from both
+        mixed = np.where(self.hidden, np.float32(-np.inf), mixture(source, gate, copied))
+        plain = mixture(best.log_probs, gate, np.float32(0))
+        in_source = (best.ids[..., None] == self.tokens[:, None, None]).any(axis=-1)
+        plain[in_source] = -np.inf
+        ids = np.concatenate([best.ids, np.broadcast_to(self.tokens[:, None], mixed.shape)], axis=-1)
+        top = take_largest(np.concatenate([plain, mixed], axis=-1), best.ids.shape[-1])
+        return NextTokens(np.take_along_axis(ids, top.ids, axis=-1), top.log_probs)
+
+
+def target_log_probs(output: StepOutput, source_tokens: Ints, targets: Ints) -> Floats:
+    """log p of targets (G, W) after a step of G groups of W rows, whose sources have these tokens (G, S)."""
+    logits, gate, attention = output
+    found = np.take_along_axis(logits, targets[..., None], axis=-1) - _log_sum_exp(logits)
+    if gate is not None and attention is not None:
+        copied = (attention * (source_tokens[:, None] == targets[..., None])).sum(axis=-1, keepdims=True)
+        found = mixture(found, gate, copied)
+    return np.asarray(found[..., 0])
+
+
+def mixture(generated: Floats, gate: Floats, copied: Floats | np.float32) -> Floats:
+    """log((1 - g) p + g c) of tokens: p is given as its log, c is the probability to copy them.
+
+    What cannot be generated because it is forbidden (log p is -inf) cannot be copied either.
     """
-    groups, width, _ = hidden.shape
-    rows, looked_up = hidden.flatten(0, 1), looked_up.flatten(0, 1)
-    size = max(1, _BLOCK_ELEMENTS // len(weight))
-    values, ids, found = [], [], []
-    for start in range(0, len(rows), size):
-        block = slice(start, start + size)
-        logits = rows[block] @ weight.T
-        total = torch.logsumexp(logits, dim=-1, keepdim=True)
-        rules.apply(logits, block)
-        top, token = _largest(logits, min(count, len(weight)))
-        values.append(top - total)
-        ids.append(token)
-        found.append(logits.gather(1, looked_up[block]) - total)
-    shape = groups, width, -1
-    best = NextTokens(torch.cat(ids).view(shape), torch.cat(values).view(shape))
-    return best, torch.cat(found).view(shape)
+    mixed = np.log(np.maximum((1 - gate) * np.exp(generated) + gate * copied, SMALLEST))
+    mixed[np.isneginf(generated)] = -np.inf
+    return np.asarray(mixed, dtype=np.float32)
 
 
-def _largest(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest values of every row (R, V), and where they are: as `topk`, several times as fast.
-
-    The largest values are in the chunks with the largest maxima, and maxima are cheap.
-    """
-    chunks = logits.shape[1] // _CHUNK
-    if chunks <= count:
-        largest = logits.topk(count)
-        return largest.values, largest.indices
-    body = logits[:, : chunks * _CHUNK].view(-1, chunks, _CHUNK)
-    best = body.amax(dim=-1).topk(count).indices[..., None]  # (R, count, 1)
-    values = [body.gather(1, best.expand(-1, -1, _CHUNK)).flatten(1), logits[:, chunks * _CHUNK :]]
-    tail = torch.arange(chunks * _CHUNK, logits.shape[1], device=logits.device).expand(len(logits), -1)
-    ids = [(best * _CHUNK + torch.arange(_CHUNK, device=logits.device)).flatten(1), tail]
-    largest = torch.cat(values, dim=1).topk(count)
-    return largest.values, torch.cat(ids, dim=1).gather(1, largest.indices)
-
-
-def _with_copies(
-    attention: Tensor, gate: Tensor, tokens: Tensor, blocked: Tensor, best: NextTokens, source: Tensor
-) -> NextTokens:
-    """The best of the mixture, from the best of the softmax and the source's tokens (G, S) with their log p (G, W, S).
-
-    Attention is (G, W, S), the gate (G, W, 1); blocked (G, 1, S) are the pads.
-    """
-    same = tokens[:, :, None] == tokens[:, None]  # (G, S, S)
-    copied = attention @ same.to(attention.dtype)  # a token that occurs twice in the source is copied from both
-    mixed = mixture(source, gate, copied)
-    earlier = same.tril(diagonal=-1).any(dim=-1)[:, None]  # (G, 1, S): the first occurrence stands for all
-    mixed.masked_fill_(earlier | blocked, -math.inf)
-    plain = mixture(best.log_probs, gate, 0.0)
-    in_source = ((best.ids[..., None] == tokens[:, None, None]) & ~blocked[:, :, None]).any(dim=-1)
-    plain.masked_fill_(in_source, -math.inf)
-    ids = torch.cat([best.ids, tokens[:, None].expand_as(mixed)], dim=-1)
-    log_probs, places = torch.cat([plain, mixed], dim=-1).topk(best.ids.shape[-1])
-    return NextTokens(ids.gather(-1, places), log_probs)
+def _log_sum_exp(logits: Floats) -> Floats:
+    """(G, W, V) -> (G, W, 1); some rows at a time, so that what they become meanwhile stays in the cache."""
+    rows = logits.reshape(-1, logits.shape[-1])
+    total = np.empty((len(rows), 1), dtype=np.float32)
+    space = np.empty((min(len(rows), _BLOCK_ROWS), rows.shape[1]), dtype=np.float32)
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS]
+        largest = block.max(axis=1, keepdims=True)
+        shifted = np.subtract(block, largest, out=space[: len(block)])
+        np.exp(shifted, out=shifted)
+        total[start : start + _BLOCK_ROWS] = np.log(shifted.sum(axis=1, keepdims=True)) + largest
+    return total.reshape(*logits.shape[:-1], 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from parasketch.console import track
 from parasketch.errors import UsageError
@@ -17,36 +17,45 @@ from parasketch.generate.choice import join_paraphrases
 from parasketch.generate.engine import Ability, require
 from parasketch.generate.hrqvae import HrqvaeEngine
 from parasketch.generate.paraphrases import Paraphrase, Sketch
-from parasketch.generate.pretrained import find_device, find_model
+from parasketch.generate.pretrained import find_model
 from parasketch.generate.requests import Options, as_exemplars, as_sketches, as_texts, check_number
 from parasketch.generate.routing import Assignment, Engines, OneEngine, assign, batches, load_engines, sketches_of
 from parasketch.generate.settings import GenerateConfig
-from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.sentence_encoder import SentenceModel, SentenceTransformersModel
 from parasketch.text.sentences import SplitText, split_sentences
 from parasketch.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from parasketch.systems.hrqvae.network import HRQVAE
 
 
 class Paraphraser:
     """Paraphrases texts: `Paraphraser.from_pretrained("questions")("How heavy is a moose?", n=5)`."""
 
-    def __init__(self, engines: Engines, *, origin: tuple[str | None, str | None, str | None] | None = None) -> None:
-        """Use `from_pretrained` or `from_model`; `origin` is path, device and semantic model, to load it again."""
+    def __init__(self, engines: Engines, *, origin: tuple[str | None, ...] | None = None) -> None:
+        """Use `from_pretrained` or `from_model`; `origin` is what it was loaded with, to load it again."""
         self._engines, self._origin = engines, origin
 
     @classmethod
     def from_pretrained(
-        cls, name: str | Path | None = None, *, device: str | None = None, semantic: str | None = None
+        cls,
+        name: str | Path | None = None,
+        *,
+        device: str | None = None,
+        semantic: str | None = None,
+        backend: str | None = None,
     ) -> Paraphraser:
         """Load a shipped model by name, any model by its directory, or one from the Hub by its id.
 
         Without a name the models of the package share the work: `questions` and `captions`, whichever suits
         a text. `device` is cpu, cuda, cuda:1, ...; a GPU is used if there is one. `semantic` names a
-        sentence-transformers model whose opinion joins the choice.
+        sentence-transformers model whose opinion joins the choice. `backend` is light (onnxruntime, for exported
+        models, such as those of the package, on the CPU) or torch; both say the same. Light is the default where
+        it can be had.
         """
         path = None if name is None else str(find_model(str(name)).resolve())
         judge = None if semantic is None else SentenceTransformersModel(semantic)
-        return cls(load_engines(path, find_device(device), judge), origin=(path, device, semantic))
+        return cls(load_engines(path, device, judge, backend), origin=(path, device, semantic, backend))
 
     @classmethod
     def from_model(
@@ -58,9 +67,10 @@ class Paraphraser:
         semantic: SentenceModel | None = None,
     ) -> Paraphraser:
         """Use a model that is in memory, such as one in training, where it is."""
-        device = model.embedding.weight.device
+        from parasketch.generate.torch_backend import TorchBackend
+
         settings = config or GenerateConfig()
-        return cls(OneEngine(HrqvaeEngine(model, tokenizer, settings, device=device, semantic=semantic)))
+        return cls(OneEngine(HrqvaeEngine(TorchBackend(model), tokenizer, settings, semantic=semantic)))
 
     def save_pretrained(self, directory: str | Path, *, half: bool = False) -> None:
         """Write the model, its tokeniser and its settings as a directory that `from_pretrained` reads."""
@@ -112,6 +122,7 @@ class Paraphraser:
         rerank: bool = ...,
         temperature: float | None = ...,
         seed: int = ...,
+        effort: int | None = ...,
         split: bool = ...,
         rounds: int | None = ...,
         show_bow: bool = ...,
@@ -131,6 +142,7 @@ class Paraphraser:
         rerank: bool = ...,
         temperature: float | None = ...,
         seed: int = ...,
+        effort: int | None = ...,
         split: bool = ...,
         rounds: int | None = ...,
         show_bow: bool = ...,
@@ -149,6 +161,7 @@ class Paraphraser:
         rerank: bool = True,
         temperature: float | None = None,
         seed: int = 0,
+        effort: int | None = None,
         split: bool = False,
         rounds: int | None = None,
         show_bow: bool = False,
@@ -160,7 +173,8 @@ class Paraphraser:
         `like`: say it in the form of this sentence (one for all, or one for each text). `sketch`: the first codes
         of the form; the rest is predicted. `depth`: how many codes a sketch has; fewer than the model's D
         truncate it, 0 uses none. `rerank=False` returns the best sentence of each of the n best sketches, unjudged.
-        `temperature` samples sentences instead of searching for the best; `seed` then decides which. With `split`
+        `temperature` samples sentences instead of searching for the best; `seed` then decides which. `effort`, 1 to
+        5: from one sketch, greedily, to everything that the model's settings say; None for 3. With `split`
         a text of several sentences is paraphrased sentence by sentence and put together again. `rounds` (BTmPG):
         how often an output is paraphrased again. `show_bow` (LBoW): results have the predicted bag of words, `bow`.
         Texts are worked on in batches of at most `batch_size`; results do not depend on it, on their order or on each
@@ -168,7 +182,14 @@ class Paraphraser:
         """
         texts = as_texts(text)
         options = Options(
-            n=n, depth=depth, rerank=rerank, temperature=temperature, seed=seed, rounds=rounds, bow=show_bow
+            n=n,
+            depth=depth,
+            rerank=rerank,
+            temperature=temperature,
+            seed=seed,
+            effort=effort,
+            rounds=rounds,
+            bow=show_bow,
         )
         check_number("batch_size", batch_size, least=1)
         exemplars = as_exemplars(like, len(texts))
@@ -219,5 +240,5 @@ class Paraphraser:
         return [results[place] for place in range(len(texts))]
 
 
-def _reload(name: str | None, device: str | None, semantic: str | None) -> Paraphraser:
-    return Paraphraser.from_pretrained(name, device=device, semantic=semantic)
+def _reload(name: str | None, device: str | None, semantic: str | None, backend: str | None) -> Paraphraser:
+    return Paraphraser.from_pretrained(name, device=device, semantic=semantic, backend=backend)

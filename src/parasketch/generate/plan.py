@@ -7,9 +7,10 @@ that a request for a thousand outputs ends, and does not fill the memory.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from parasketch.generate.paraphrases import Sketch
-from parasketch.generate.requests import Options, Request
+from parasketch.generate.requests import MOST_EFFORT, Options, Request
 from parasketch.generate.required import NOTHING, Required
 from parasketch.generate.settings import GenerateConfig
 
@@ -37,6 +38,28 @@ class Group:
     required: Required = NOTHING
 
 
+class Effort(NamedTuple):
+    """How much of a model's settings is tried, as shares; at least one of everything."""
+
+    sketches: float
+    beam: float
+    """Of the likelier half of the sketches: that is where most outputs come from."""
+    other_beam: float
+    """Of the other half."""
+    finalists: float
+
+
+DEFAULT_EFFORT = 3
+EFFORTS = {
+    1: Effort(sketches=0, beam=0, other_beam=0, finalists=0),
+    2: Effort(sketches=1 / 4, beam=1 / 2, other_beam=1 / 2, finalists=1 / 2),
+    3: Effort(sketches=1 / 2, beam=1, other_beam=1, finalists=1),
+    4: Effort(sketches=1, beam=1, other_beam=1 / 2, finalists=1),
+    5: Effort(sketches=1, beam=1, other_beam=1, finalists=1),
+}
+"""From one sketch, greedily, to everything that the settings of a model say."""
+
+
 @dataclass(frozen=True)
 class SearchPlan:
     """The plan for a model with sketches of `levels` codes, each one of `codes`."""
@@ -44,6 +67,15 @@ class SearchPlan:
     config: GenerateConfig
     levels: int
     codes: int
+    effort: Effort = EFFORTS[MOST_EFFORT]
+
+    def _share(self, value: int, share: float) -> int:
+        return max(1, round(value * share))
+
+    @property
+    def finalists(self) -> int:
+        """How many candidates the costly judgements are made of."""
+        return self._share(self.config.finalists, self.effort.finalists)
 
     def depth(self, options: Options) -> int:
         """How many codes the sketches have."""
@@ -55,16 +87,21 @@ class SearchPlan:
 
     def num_sketches(self, options: Options, attempt: int = 0) -> int:
         """How many sketches are tried."""
-        count = max(self.config.sketches, options.n) if options.rerank else options.n
+        count = max(self._share(self.config.sketches, self.effort.sketches), options.n) if options.rerank else options.n
         more = min(count * _WIDENING**attempt, max(count, MOST_SKETCHES))
         paths: int = self.codes ** self.depth(options)
         return int(min(more, paths))
 
-    def width(self, options: Options, sketches: int, attempt: int = 0) -> int:
-        """Rows for each of so many sketches: enough for n outputs and, where there are few, for a choice as well."""
-        times = max(1, min(_WIDENING, self.config.sketches // sketches)) if options.rerank else 1
-        needed = math.ceil(options.n / sketches) + (options.n > 1)
-        width = max(self.config.beam * times, needed)
+    def width(self, options: Options, sketches: int, rank: int = 0, attempt: int = 0) -> int:
+        """Rows for one of so many sketches, by its rank: enough for n outputs and, where there are few sketches, for a
+        choice as well.
+        """
+        tried = self._share(self.config.sketches, self.effort.sketches)
+        times = max(1, min(_WIDENING, tried // sketches)) if options.rerank else 1
+        needed = math.ceil(options.n / sketches) + (options.n > sketches)
+        likely = 2 * rank < sketches or not options.rerank
+        beam = self._share(self.config.beam, self.effort.beam if likely else self.effort.other_beam)
+        width = max(beam * times, needed)
         return min(width << attempt, max(width, MOST_SEARCHED // sketches))
 
     def width_for(self, required: Required) -> int:

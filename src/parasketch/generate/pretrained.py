@@ -11,12 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-import torch
-
 from parasketch.errors import ModelError, UsageError
+from parasketch.extras import needs
 from parasketch.files import sha256
 from parasketch.generate.engine import Engine
-from parasketch.model.storage import CARD, CONFIG, FIRST_KIND, TOKENIZER, WEIGHTS
+from parasketch.light.names import GRAPHS
+from parasketch.model.directory import CARD, CONFIG, FIRST_KIND, TOKENIZER, WEIGHTS
 from parasketch.systems.kinds import KINDS, kind_of
 from parasketch.text.sentence_encoder import SentenceModel
 
@@ -27,7 +27,9 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 class LoadEngine(Protocol):
     """What the module of a kind has under the name `load_engine`."""
 
-    def __call__(self, directory: Path, device: torch.device, semantic: SentenceModel | None, /) -> Engine: ...
+    def __call__(
+        self, directory: Path, device: str | None, semantic: SentenceModel | None, backend: str | None = None, /
+    ) -> Engine: ...
 
 
 def shipped_models() -> dict[str, Path]:
@@ -63,7 +65,9 @@ def _download(name: str) -> Path:
             f"{name}: no such directory; to fetch a model of that name from the Hub: pip install 'parasketch[hub]'"
         ) from error
     try:
-        return Path(snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, TOKENIZER, CARD], etag_timeout=10))
+        return Path(
+            snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, TOKENIZER, CARD, *GRAPHS], etag_timeout=10)
+        )
     except Exception as error:  # the Hub library raises errors of many kinds: no network, no such model, no access
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{name}: no such directory, and not to be had from the Hub: {reason}") from error
@@ -82,20 +86,15 @@ def _hash(directory: Path) -> str:
     return hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> Engine:
+def load_engine(
+    directory: Path, device: str | None, semantic: SentenceModel | None, backend: str | None = None
+) -> Engine:
     """The model of a directory, of whichever kind its config.json says, with the settings stored beside it."""
-    load: LoadEngine = import_module(kind_of(directory).engine).load_engine
-    return load(directory, device, semantic)
-
-
-def find_device(name: str | None) -> torch.device:
-    """The device of that name; without one a GPU if there is one."""
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"device {name!r} cannot be used: {reason}") from error
-    return device
+    kind = kind_of(directory)
+    with needs("torch", f"the model {directory.name}"):
+        load: LoadEngine = import_module(kind.engine).load_engine
+    if backend is None or (backend == "torch" and not kind.backends):
+        return load(directory, device, semantic)
+    if not kind.backends:
+        raise UsageError(f"{directory}: a model of this kind runs on torch alone, not on the backend {backend!r}")
+    return load(directory, device, semantic, backend)

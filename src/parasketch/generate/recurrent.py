@@ -2,9 +2,10 @@
 
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
-from parasketch.generate.decoding import NextTokens, Rules, best_of
+from parasketch.generate.decoding import Floats, Ints, NextTokens, Rules, best_of
 from parasketch.model.outputs import RecurrentState
 
 
@@ -22,14 +23,18 @@ class RecurrentDecoding:
     def __init__(self, network: RecurrentNetwork, state: RecurrentState) -> None:
         self._network, self._state = network, state
 
-    def best(self, last: Tensor, *, count: int, rules: Rules, wanted: Tensor | None = None) -> NextTokens:
-        return best_of(self._network.step(last, self._state), count=count, rules=rules, wanted=wanted)
+    def best(self, last: Ints, *, count: int, rules: Rules, wanted: Ints | None = None) -> NextTokens:
+        return best_of(self.log_probs(last), count=count, rules=rules, wanted=wanted)
 
-    def log_probs(self, last: Tensor) -> Tensor:
-        return self._network.step(last, self._state)
+    def log_probs(self, last: Ints) -> Floats:
+        found: Floats = self._network.step(self._tensor(last), self._state).detach().cpu().numpy()
+        return found
 
-    def keep_groups(self, groups: Tensor) -> None:
-        self._state.keep_groups(groups)
+    def keep_groups(self, groups: Ints) -> None:
+        self._state.keep_groups(self._tensor(groups))
 
-    def reorder_rows(self, rows: Tensor) -> None:
-        self._state.reorder_rows(rows)
+    def reorder_rows(self, rows: Ints) -> None:
+        self._state.reorder_rows(self._tensor(rows))
+
+    def _tensor(self, array: Ints) -> Tensor:
+        return torch.from_numpy(array).to(self._state.rows[0].device)

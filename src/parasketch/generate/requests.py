@@ -17,6 +17,7 @@ from parasketch.generate.paraphrases import Sketch
 from parasketch.text.suitability import unsuitable
 
 MOST_OUTPUTS = 1000
+LEAST_EFFORT, MOST_EFFORT = 1, 5
 MOST_ROUNDS = 10
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -74,6 +75,8 @@ class Options:
     rerank: bool = True
     temperature: float | None = None
     seed: int = 0
+    effort: int | None = None
+    """How much is tried, from LEAST_EFFORT to MOST_EFFORT; None for as much as is worth its time."""
     rounds: int | None = None
     """How often an output is paraphrased again; None for as often as the model is used to."""
     bow: bool = False
@@ -87,6 +90,8 @@ class Options:
         if not isinstance(self.rerank, bool):
             raise UsageError(f"rerank is {self.rerank!r} (expected True or False)")
         check_number("seed", self.seed)
+        if self.effort is not None:
+            check_number("effort", self.effort, least=LEAST_EFFORT, most=MOST_EFFORT)
         if self.rounds is not None:
             check_number("rounds", self.rounds, least=1, most=MOST_ROUNDS)
         if self.temperature is not None:

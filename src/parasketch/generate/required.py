@@ -4,15 +4,14 @@ The facts of a source become runs of its own tokens. A sentence has to contain t
 each of them in one piece; how many of their tokens a hypothesis has said is all that has to be known about it.
 """
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from parasketch.generate.decoding import Bools, Floats, Ints
 from parasketch.text.facts import Facts, facts_of, required_spans
 from parasketch.text.templates import STOP_WORDS
 from parasketch.text.tokenizer import Tokenizer
@@ -103,58 +102,57 @@ def _join(spans: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
 class Requirements:
     """What G groups require, at most C tokens each; `said` (G, W) is always how many of them a row has said."""
 
-    tokens: Tensor
+    tokens: Ints
     """(G, C + 1); after the last of a group's tokens comes a filler."""
-    follows: Tensor
+    follows: Bools
     """(G, C + 1), whether the token must directly follow the one before it."""
-    counts: Tensor
+    counts: Ints
     """(G,), how many tokens"""
 
     @classmethod
-    def of(cls, required: Sequence[Required], *, filler: int, device: torch.device) -> "Requirements":
+    def of(cls, required: Sequence[Required], *, filler: int) -> "Requirements":
         """`filler` is a token that no sentence contains."""
         longest = max(len(each.tokens) for each in required) + 1
-        tokens = torch.full((len(required), longest), filler)
-        follows = torch.zeros(len(required), longest, dtype=torch.bool)
+        tokens = np.full((len(required), longest), filler)
+        follows = np.zeros((len(required), longest), dtype=np.bool_)
         for row, each in enumerate(required):
-            tokens[row, : len(each.tokens)] = torch.tensor(each.tokens, dtype=torch.int64)
-            follows[row, : len(each.tokens)] = torch.tensor(each.inside, dtype=torch.bool)
-        counts = torch.tensor([len(each.tokens) for each in required])
-        return cls(*(part.to(device) for part in (tokens, follows, counts)))
+            tokens[row, : len(each.tokens)] = each.tokens
+            follows[row, : len(each.tokens)] = each.inside
+        return cls(tokens, follows, np.array([len(each.tokens) for each in required]))
 
-    def keep(self, kept: Tensor) -> "Requirements":
-        """Those of some of the groups, (G',)."""
+    def keep(self, kept: Bools) -> "Requirements":
+        """Those of some of the groups, (G,)."""
         return Requirements(self.tokens[kept], self.follows[kept], self.counts[kept])
 
-    def next(self, said: Tensor) -> Tensor:
+    def next(self, said: Ints) -> Ints:
         """The token that each row has to say next, (G, W); the filler if there is none."""
-        return self.tokens.gather(1, said)
+        return np.take_along_axis(self.tokens, said, axis=1)
 
-    def inside(self, said: Tensor) -> Tensor:
+    def inside(self, said: Ints) -> Bools:
         """Whether each row is in the middle of a run, (G, W)."""
-        return self.follows.gather(1, said)
+        return np.take_along_axis(self.follows, said, axis=1)
 
-    def completed(self, said: Tensor, last: Tensor) -> Tensor:
+    def completed(self, said: Ints, last: Ints) -> Bools:
         """Whether the last token (G, W) of each row was the end of a run, (G, W): nothing may continue its word."""
-        before = self.tokens.gather(1, (said - 1).clamp_min(0))
-        return (said > 0) & (before == last) & ~self.inside(said)
+        before = np.take_along_axis(self.tokens, np.maximum(said - 1, 0), axis=1)
+        return np.asarray((said > 0) & (before == last) & ~self.inside(said))
 
-    def advance(self, said: Tensor, ids: Tensor) -> Tensor:
+    def advance(self, said: Ints, ids: Ints) -> Ints:
         """How many tokens have been said after each of the proposals (G, W, count)."""
         is_next = (ids == self.next(said)[..., None]) & (said < self.counts[:, None])[..., None]
-        return said[..., None] + is_next
+        return np.asarray(said[..., None] + is_next)
 
 
-def take_in_turn(scores: Tensor, banks: Tensor, count: int) -> Tensor:
+def take_in_turn(scores: Floats, banks: Ints, count: int) -> Ints:
     """Where the `count` rows to be kept are among scores (G, N): the best of each bank (G, N), then the second best...
 
     The highest bank comes first, and one that is used up is passed over. The rows of one bank alone are the best.
     """
-    order = scores.argsort(dim=1, descending=True, stable=True)
-    banks = banks.gather(1, order)
+    order = np.argsort(-scores, axis=1, kind="stable")
+    banks = np.take_along_axis(banks, order, axis=1)
     num_banks = int(banks.max()) + 1
-    members = banks[..., None] == torch.arange(num_banks, device=banks.device)  # (G, N, banks)
-    rank = members.cumsum(dim=1).gather(2, banks[..., None]).squeeze(2) - 1
+    members = banks[..., None] == np.arange(num_banks)  # (G, N, banks)
+    rank = np.take_along_axis(members.cumsum(axis=1), banks[..., None], axis=2)[..., 0] - 1
     turn = rank * num_banks + (num_banks - 1 - banks)
-    turn.masked_fill_(scores.gather(1, order) == -math.inf, num_banks * scores.shape[1])  # after all turns
-    return order.gather(1, turn.argsort(dim=1, stable=True)[:, :count])
+    turn[np.isneginf(np.take_along_axis(scores, order, axis=1))] = num_banks * scores.shape[1]  # after all turns
+    return np.take_along_axis(order, np.argsort(turn, axis=1, kind="stable")[:, :count], axis=1)

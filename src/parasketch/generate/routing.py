@@ -1,17 +1,17 @@
 """Which model works on which text: one model for everything, or the models of the package side by side."""
 
+import os
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Protocol
-
-import torch
 
 from parasketch.errors import ModelError, UsageError
 from parasketch.generate.engine import Engine, require
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.pretrained import find_model, load_engine, shipped_models
 from parasketch.generate.requests import Options, PreparedText, Request
-from parasketch.systems.sketchlm.base import is_installed
 from parasketch.text.sentence_encoder import SentenceModel
 
 FOR_ALL = "everyday"
@@ -55,8 +55,8 @@ class OneEngine:
 class DefaultEngines:
     """The models of the package, each loaded when it is first needed."""
 
-    def __init__(self, device: torch.device, semantic: SentenceModel | None) -> None:
-        self._device, self._semantic = device, semantic
+    def __init__(self, device: str | None, semantic: SentenceModel | None, backend: str | None) -> None:
+        self._device, self._semantic, self._backend = device, semantic, backend
         self._loaded: dict[str, Engine] = {}
 
     def first(self) -> Engine:
@@ -67,7 +67,7 @@ class DefaultEngines:
 
     def _get(self, name: str) -> Engine:
         if name not in self._loaded:
-            self._loaded[name] = load_engine(find_model(name), self._device, self._semantic)
+            self._loaded[name] = load_engine(find_model(name), self._device, self._semantic, self._backend)
         return self._loaded[name]
 
 
@@ -76,17 +76,32 @@ def is_question(text: str) -> bool:
     return _QUESTION.match(text) is not None
 
 
-def load_engines(name: str | None, device: torch.device, semantic: SentenceModel | None) -> Engines:
+def has_base() -> bool:
+    """Whether the model for everyday English can run: torch is there, and so is the base that it stands on.
+
+    Looking for its folder first saves those who have none the second that importing torch takes.
+    """
+    root = os.environ.get("PARASKETCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "parasketch"
+    if not Path(root).expanduser().is_dir() or find_spec("torch") is None:
+        return False
+    from parasketch.systems.sketchlm.base import is_installed
+
+    return is_installed()
+
+
+def load_engines(
+    name: str | None, device: str | None, semantic: SentenceModel | None, backend: str | None = None
+) -> Engines:
     """The named model, or the default: `everyday`, or else the package's small models for questions and others."""
     if name is not None:
-        return OneEngine(load_engine(find_model(name), device, semantic))
+        return OneEngine(load_engine(find_model(name), device, semantic, backend))
     shipped = shipped_models()
-    if FOR_ALL in shipped and is_installed():
-        return OneEngine(load_engine(shipped[FOR_ALL], device, semantic))
+    if FOR_ALL in shipped and has_base():
+        return OneEngine(load_engine(shipped[FOR_ALL], device, semantic, backend))
     if {FOR_QUESTIONS, FOR_OTHERS} <= set(shipped):
-        return DefaultEngines(device, semantic)
+        return DefaultEngines(device, semantic, backend)
     if len(shipped) == 1:
-        return OneEngine(load_engine(next(iter(shipped.values())), device, semantic))
+        return OneEngine(load_engine(next(iter(shipped.values())), device, semantic, backend))
     raise ModelError("this installation has no default model: name a model, or the directory of one")
 
 
@@ -163,6 +178,8 @@ def _check_abilities(engine: Engine, options: Options, *, like: bool, sketch: bo
         require(engine, "sketch", "sketch")
     if options.temperature is not None:
         require(engine, "temperature", "temperature")
+    if options.effort is not None:
+        require(engine, "effort", "effort")
     if options.rounds is not None:
         require(engine, "rounds", "rounds")
     if options.bow:

@@ -7,9 +7,11 @@ config.json.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from parasketch.config import from_dict, require
+from parasketch.errors import ConfigError, ModelError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,14 @@ class GenerateConfig:
         for item in fields(self.weights):
             require(math.isfinite(getattr(self.weights, item.name)), f"generate.weights.{item.name}", "a finite number")
         require(0 <= self.own_code_penalty < 1, "generate.own_code_penalty", "at least 0 and less than 1")
+
+
+def read_settings(directory: Path, sections: Mapping[str, Any]) -> GenerateConfig:
+    """The settings among the sections of a model's config.json; what is wrong with them is a ModelError."""
+    try:
+        return stored_settings(sections.get("generate", {}))
+    except ConfigError as error:
+        raise ModelError(f"{directory}: {error}") from error
 
 
 def stored_settings(section: Any) -> GenerateConfig:

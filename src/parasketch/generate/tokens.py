@@ -13,13 +13,13 @@ that have yet to say it do not push each other out (Post and Vilar, 2018).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from parasketch.counter_rng import random_bits, uniform
-from parasketch.generate.decoding import Decoding, NextTokens, Rules
+from parasketch.generate.decoding import Bools, Decoding, Floats, Ints, NextTokens, Rules
 from parasketch.generate.required import Required, Requirements, take_in_turn
 from parasketch.generate.settings import GenerateConfig
 from parasketch.text.tokenizer import Tokenizer
@@ -75,16 +75,16 @@ class Sampling:
 class _Rows:
     """G groups of W hypotheses."""
 
-    groups: Tensor  # (G,) which group each is
-    limits: Tensor  # (G,) longest length
-    tokens: Tensor  # (G, W, t) begin, tokens, perhaps end, then pads
-    log_probs: Tensor  # (G, W)
-    lengths: Tensor  # (G, W) without pads
-    ended: Tensor  # (G, W)
-    said: Tensor  # (G, W) required tokens said so far
+    groups: Ints  # (G,) which group each is
+    limits: Ints  # (G,) longest length
+    tokens: Ints  # (G, W, t) begin, tokens, perhaps end, then pads
+    log_probs: Floats  # (G, W)
+    lengths: Ints  # (G, W) without pads
+    ended: Bools  # (G, W)
+    said: Ints  # (G, W) required tokens said so far
     required: Requirements | None
 
-    def keep(self, kept: Tensor) -> "_Rows":
+    def keep(self, kept: Bools) -> "_Rows":
         return _Rows(
             groups=self.groups[kept],
             limits=self.limits[kept],
@@ -97,17 +97,17 @@ class _Rows:
         )
 
     @property
-    def incomplete(self) -> Tensor:
+    def incomplete(self) -> Bools:
         """Rows with something left to say before they may end, (G, W)."""
         if self.required is None:
-            return torch.zeros_like(self.ended)
-        return self.said < self.required.counts[:, None]
+            return np.zeros_like(self.ended)
+        return np.asarray(self.said < self.required.counts[:, None])
 
 
-def output_limits(source_lengths: np.ndarray, config: GenerateConfig, *, max_length: int) -> Tensor:
+def output_limits(source_lengths: NDArray[Any], config: GenerateConfig, *, max_length: int) -> Ints:
     """Longest outputs of sources of these lengths, (G,), begin and end included in all; none above max_length."""
     relative = 10 + np.ceil(config.max_ratio * (source_lengths - 2)).astype(np.int64)
-    return torch.from_numpy(np.minimum(relative, min(config.max_tokens, max_length)))
+    return np.minimum(relative, min(config.max_tokens, max_length))
 
 
 class TokenSearch:
@@ -115,11 +115,12 @@ class TokenSearch:
 
     def __init__(self, special: SpecialTokens, config: GenerateConfig) -> None:
         self.special, self.config = special, config
+        self._continuing = np.array(special.continuing, dtype=np.int64)
 
     def __call__(
         self,
         decoding: Decoding,
-        limits: Tensor,
+        limits: Ints,
         *,
         width: int,
         sampling: Sampling | None = None,
@@ -127,39 +128,39 @@ class TokenSearch:
     ) -> list[list[Hypothesis]]:
         """At most `width` sentences for each of G groups that have just been started, best first.
 
-        `limits` (G,), on the decoding's device, are the longest lengths, begin and end included, at least 3.
-        `required`: what the sentences of each group must contain; samples do not mind it.
+        `limits` (G,) are the longest lengths, begin and end included, at least 3. `required`: what the sentences of
+        each group must contain; samples do not mind it.
         """
         rows = self._begin(limits)
         if sampling is None and required is not None and any(each.tokens for each in required):
-            rows.required = Requirements.of(required, filler=self.special.pad, device=limits.device)
+            rows.required = Requirements.of(required, filler=self.special.pad)
         found: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
         for length in range(2, int(limits.max()) + 1):
             proposals = self._propose(rows, decoding, length, width, sampling)
             rows, parents = self._choose(rows, proposals, length, width, sampling)
             if rows.required is not None:
                 self._close(rows, rows.required, width)
-            done = rows.ended.all(dim=1)
+            done: Bools = np.asarray(rows.ended.all(axis=1))
             if done.all():
                 break
             if int(done.sum()) * _DROP_SHARE >= len(done):
                 self._collect(rows.keep(done), found)
                 rows, parents = rows.keep(~done), parents[~done]
-                decoding.keep_groups((~done).nonzero().squeeze(1))
+                decoding.keep_groups(np.flatnonzero(~done))
             decoding.reorder_rows(parents)
         self._collect(rows, found)
         return found
 
-    def _begin(self, limits: Tensor) -> _Rows:
-        groups, device = len(limits), limits.device
+    def _begin(self, limits: Ints) -> _Rows:
+        groups = len(limits)
         return _Rows(
-            groups=torch.arange(groups, device=device),
+            groups=np.arange(groups),
             limits=limits,
-            tokens=torch.full((groups, 1, 1), self.special.begin, device=device),
-            log_probs=torch.zeros(groups, 1, device=device),
-            lengths=torch.ones(groups, 1, dtype=torch.int64, device=device),
-            ended=torch.zeros(groups, 1, dtype=torch.bool, device=device),
-            said=torch.zeros(groups, 1, dtype=torch.int64, device=device),
+            tokens=np.full((groups, 1, 1), self.special.begin),
+            log_probs=np.zeros((groups, 1), dtype=np.float32),
+            lengths=np.ones((groups, 1), dtype=np.int64),
+            ended=np.zeros((groups, 1), dtype=np.bool_),
+            said=np.zeros((groups, 1), dtype=np.int64),
             required=None,
         )
 
@@ -168,9 +169,9 @@ class TokenSearch:
 
         Rows that have not said everything may not end: there would always be some that go on to the limit.
         """
-        ended = (rows.ended & rows.log_probs.isfinite()).sum(dim=1)
+        ended = (rows.ended & np.isfinite(rows.log_probs)).sum(axis=1)
         closed = ended * (required.counts + 1) >= width  # (G,)
-        rows.log_probs.masked_fill_(closed[:, None] & ~rows.ended, -math.inf)
+        rows.log_probs[closed[:, None] & ~rows.ended] = -np.inf
         rows.ended |= closed[:, None]
 
     def _propose(
@@ -179,87 +180,84 @@ class TokenSearch:
         """Continuations of every row; an ended row has one, a pad that costs nothing."""
         last = rows.tokens[:, :, -1]
         first = length == 2
-        rules = Rules(self._banned(rows, first), rows.limits == length, self.special.end)
+        rules = self._rules(rows, last, length)
         if sampling is None:
-            count = width if first else self.config.expansion
-            proposals = self._next(rows, last, decoding, count, self._with_whole_words(rules, rows, last))
+            proposals = self._next(rows, last, decoding, width if first else self.config.expansion, rules)
         else:
             log_probs = decoding.log_probs(last)
-            rules.apply(log_probs.view(-1, log_probs.shape[2]))
+            rules.apply(log_probs)
             proposals = _draw(log_probs, sampling, rows.groups, length, width if first else 1)
-        ids = proposals.ids.masked_fill(rows.ended[..., None], self.special.pad)
-        log_probs = proposals.log_probs.masked_fill(rows.ended[..., None], -math.inf)
-        log_probs[..., 0].masked_fill_(rows.ended, 0.0)
+        ids = np.where(rows.ended[..., None], self.special.pad, proposals.ids)
+        log_probs = np.where(rows.ended[..., None], np.float32(-np.inf), proposals.log_probs)
+        log_probs[rows.ended, 0] = 0.0
         return NextTokens(ids, log_probs)
 
-    def _next(self, rows: _Rows, last: Tensor, decoding: Decoding, count: int, rules: Rules) -> NextTokens:
+    def _next(self, rows: _Rows, last: Ints, decoding: Decoding, count: int, rules: Rules) -> NextTokens:
         """The best continuations, and the next required token; inside a run nothing but that."""
         if rows.required is None:
             return decoding.best(last, count=count, rules=rules)
         wanted = rows.required.next(rows.said)
         proposals = decoding.best(last, count=count, rules=rules, wanted=wanted)
-        inside = rows.required.inside(rows.said)
-        proposals.log_probs[..., :-1].masked_fill_(inside[..., None], -math.inf)
+        proposals.log_probs[rows.required.inside(rows.said), :-1] = -np.inf
         return proposals
 
-    def _with_whole_words(self, rules: Rules, rows: _Rows, last: Tensor) -> Rules:
-        """The rules for rows that have just said something required: "4th" must not become "4thth"."""
-        if rows.required is None or not self.special.continuing:
-            return rules
-        continuing = torch.tensor(self.special.continuing, device=last.device)
-        return rules._replace(after_word=rows.required.completed(rows.said, last), continuing=continuing)
+    def _rules(self, rows: _Rows, last: Ints, length: int) -> Rules:
+        """What may follow: no special tokens, no end that comes too early, and after something required a new word.
 
-    def _banned(self, rows: _Rows, first: bool) -> Tensor:
-        """Tokens that may not follow, (G, W, b): special ones, and an end that comes too early."""
-        never = [*self.special.never, self.special.end if first else self.special.never[0]]
-        banned = torch.tensor(never, device=rows.tokens.device).expand(*rows.tokens.shape[:2], -1)
-        if rows.required is not None:
-            end = torch.where(rows.incomplete, self.special.end, self.special.never[0])
-            banned = torch.cat([banned, end[..., None]], dim=-1)
-        return banned
+        "4th" must not become "4thth".
+        """
+        too_early = np.ones_like(rows.ended) if length == 2 else None if rows.required is None else rows.incomplete
+        rules = Rules(self.special.never, too_early, rows.limits == length, self.special.end)
+        if rows.required is None or not len(self._continuing):
+            return rules
+        return rules._replace(after_word=rows.required.completed(rows.said, last), continuing=self._continuing)
 
     def _choose(
         self, rows: _Rows, proposals: NextTokens, length: int, width: int, sampling: Sampling | None
-    ) -> tuple[_Rows, Tensor]:
+    ) -> tuple[_Rows, Ints]:
         """The rows that go on, and which row each of them continues, (G, W)."""
-        count = proposals.ids.shape[2]
-        sums = (rows.log_probs[..., None] + proposals.log_probs).flatten(1)
-        lengths = rows.lengths.masked_fill(~rows.ended, length)
-        said = rows.said[..., None].expand_as(proposals.ids)
+        groups, _, count = proposals.ids.shape
+        sums = (rows.log_probs[..., None] + proposals.log_probs).reshape(groups, -1)
+        lengths = np.where(rows.ended, rows.lengths, length)
+        said = np.broadcast_to(rows.said[..., None], proposals.ids.shape)
         if rows.required is not None:
             said = rows.required.advance(rows.said, proposals.ids)
-        said = said.flatten(1)
+        said = said.reshape(groups, -1)
         if sampling is None:
-            scores = sums / self._penalty(lengths.repeat_interleave(count, dim=1))
+            scores = sums / self._penalty(np.repeat(lengths, count, axis=1))
             best = min(width, scores.shape[1])
-            chosen = scores.topk(best).indices if rows.required is None else take_in_turn(scores, said, best)
+            if rows.required is None:
+                chosen = np.argsort(-scores, axis=1, kind="stable")[:, :best]
+            else:
+                chosen = take_in_turn(scores, said, best)
         else:  # every sample goes on
-            chosen = torch.arange(sums.shape[1], device=sums.device).expand_as(sums)
+            chosen = np.broadcast_to(np.arange(sums.shape[1]), sums.shape)
         parents = chosen // count
-        ids = proposals.ids.flatten(1).gather(1, chosen)
-        tokens = rows.tokens.gather(1, parents[..., None].expand(-1, -1, rows.tokens.shape[2]))
+        ids = np.take_along_axis(proposals.ids.reshape(groups, -1), chosen, axis=1)
+        tokens = np.take_along_axis(rows.tokens, parents[..., None], axis=1)
         return (
             _Rows(
                 groups=rows.groups,
                 limits=rows.limits,
-                tokens=torch.cat([tokens, ids[..., None]], dim=2),
-                log_probs=sums.gather(1, chosen),
-                lengths=lengths.gather(1, parents),
-                ended=rows.ended.gather(1, parents) | (ids == self.special.end),
-                said=said.gather(1, chosen),
+                tokens=np.concatenate([tokens, ids[..., None]], axis=2),
+                log_probs=np.take_along_axis(sums, chosen, axis=1),
+                lengths=np.take_along_axis(lengths, parents, axis=1),
+                ended=np.take_along_axis(rows.ended, parents, axis=1) | (ids == self.special.end),
+                said=np.take_along_axis(said, chosen, axis=1),
                 required=rows.required,
             ),
             parents,
         )
 
-    def _penalty(self, lengths: Tensor) -> Tensor:
-        return ((5 + lengths) / 6) ** self.config.length_penalty
+    def _penalty(self, lengths: Ints) -> Floats:
+        penalty: Floats = (((5 + lengths) / 6) ** self.config.length_penalty).astype(np.float32)
+        return penalty
 
     def _collect(self, rows: _Rows, found: list[list[Hypothesis]]) -> None:
         """Store the rows as hypotheses of their groups, best first, but for those that lack what was required."""
         whole = ~rows.incomplete
         scores = rows.log_probs / self._penalty(rows.lengths)
-        order = scores.argsort(dim=1, descending=True, stable=True)
+        order = np.argsort(-scores, axis=1, kind="stable")
         parts = (rows.tokens, rows.log_probs, rows.lengths, scores, order, whole)
         for group, *row in zip(rows.groups.tolist(), *(part.tolist() for part in parts), strict=True):
             tokens, log_probs, lengths, ranked, places, kept = row
@@ -270,12 +268,13 @@ class TokenSearch:
             ]
 
 
-def _draw(log_probs: Tensor, sampling: Sampling, groups: Tensor, step: int, count: int) -> NextTokens:
+def _draw(log_probs: Floats, sampling: Sampling, groups: Ints, step: int, count: int) -> NextTokens:
     """`count` tokens for every row from log_probs (G, W, V), by one random number each and the cumulative sums."""
     shape = log_probs.shape[0], log_probs.shape[1] * count
-    keys = sampling.keys[groups.cpu().numpy()]
+    keys = sampling.keys[groups]
     numbers = uniform(random_bits(0, keys[:, None], np.arange(shape[1]), step)).reshape(*log_probs.shape[:2], count)
-    sums = torch.softmax(log_probs / sampling.temperature, dim=-1).cumsum(dim=-1)
-    wanted = torch.from_numpy(numbers).to(sums) * sums[..., -1:]
-    ids = torch.searchsorted(sums, wanted, right=True).clamp_max_(log_probs.shape[-1] - 1)
-    return NextTokens(ids, log_probs.gather(-1, ids))
+    heated = log_probs.astype(np.float64) / sampling.temperature
+    sums = np.exp(heated - heated.max(axis=-1, keepdims=True)).cumsum(axis=-1)
+    wanted = numbers * sums[..., -1:]
+    ids = np.minimum((sums[:, :, None] <= wanted[..., None]).sum(axis=-1), log_probs.shape[-1] - 1)
+    return NextTokens(ids, np.take_along_axis(log_probs, ids, axis=-1))

@@ -8,38 +8,12 @@ shared with the other sentence (`matches`): the network need not learn first whi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from parasketch.config import MOST_LAYERS, MOST_TOKENS, MOST_WIDTH, at_least, at_most, require
-
-_EPSILON = 1e-12
-MATCHES = 5
-"""Ways in which a token can be shared with the other sentence: not a word; not at all; alone; with the word before or
-after it; with both."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossEncoderConfig:
-    """The shape of a cross-encoder; the defaults are those of MiniLM-L6."""
-
-    vocab_size: int = 30_522
-    max_length: int = 512
-    """Positions, and so tokens of both sentences together with [CLS] and twice [SEP]."""
-    width: int = 384
-    layers: int = 6
-    heads: int = 12
-    ff: int = 1_536
-
-    def __post_init__(self) -> None:
-        at_least(1, self, "model", "vocab_size max_length width layers heads ff")
-        at_most(MOST_LAYERS, self, "model", "layers")
-        at_most(MOST_WIDTH, self, "model", "max_length width heads ff")
-        at_most(MOST_TOKENS, self, "model", "vocab_size")
-        require(self.width % self.heads == 0, "model.width", "a multiple of model.heads")
+from parasketch.model.cross_encoder_config import EPSILON, MATCHES, CrossEncoderConfig
 
 
 class BertLayer(nn.Module):
@@ -50,10 +24,10 @@ class BertLayer(nn.Module):
         self.heads = config.heads
         self.query_key_value = nn.Linear(config.width, 3 * config.width)
         self.output = nn.Linear(config.width, config.width)
-        self.attention_norm = nn.LayerNorm(config.width, eps=_EPSILON)
+        self.attention_norm = nn.LayerNorm(config.width, eps=EPSILON)
         self.expand = nn.Linear(config.width, config.ff)
         self.contract = nn.Linear(config.ff, config.width)
-        self.norm = nn.LayerNorm(config.width, eps=_EPSILON)
+        self.norm = nn.LayerNorm(config.width, eps=EPSILON)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """x (B, T, width), mask (B, 1, 1, T) true where there is a token, or None without pads."""
@@ -74,7 +48,7 @@ class BertEncoder(nn.Module):
         self.tokens = nn.Embedding(config.vocab_size, config.width)
         self.positions = nn.Embedding(config.max_length, config.width)
         self.segments = nn.Embedding(2, config.width)
-        self.norm = nn.LayerNorm(config.width, eps=_EPSILON)
+        self.norm = nn.LayerNorm(config.width, eps=EPSILON)
         self.layers = nn.ModuleList(BertLayer(config) for _ in range(config.layers))
         for part in (self.tokens, self.positions, self.segments):
             nn.init.normal_(part.weight, std=0.02)

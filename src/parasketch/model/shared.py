@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from parasketch.config import NetworkConfig
 from parasketch.errors import ModelError
+from parasketch.model.directory import CONFIG, TOKENIZER
 from parasketch.model.inputs import Sentences
 from parasketch.model.outputs import DecodingState
-from parasketch.model.storage import CONFIG, TOKENIZER, StoredModel
+from parasketch.model.storage import StoredModel
 from parasketch.model.transformer import Decoder, Encoder, LayerConfig, TokenEmbedding
 from parasketch.text.tokenizer import Tokenizer
 

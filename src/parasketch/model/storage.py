@@ -12,7 +12,6 @@ weights before anything of that size is allocated, and the files with the hashes
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -22,21 +21,21 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from parasketch.config import C, from_dict, to_dict
-from parasketch.errors import ConfigError, DataError, ModelError
+from parasketch.config import to_dict
+from parasketch.errors import DataError, ModelError
 from parasketch.files import sha256, write_directory
-from parasketch.text.tokenizer import Tokenizer
-
-FORMAT = 1
-CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
-HASHES = "sha256"
-"""The section of config.json with the hashes of the other files; models that are older have none."""
-FIRST_KIND = "hrqvae"
-"""The kind of models that do not say theirs: they were written when there was one."""
+from parasketch.model.directory import (
+    CARD,
+    CONFIG,
+    FORMAT,
+    HASHES,
+    TOKENIZER,
+    WEIGHTS,
+    ModelDirectory,
+    open_directory,
+)
 
 _FLOATS = ("F16", "BF16", "F32", "F64")
-
-Sections = dict[str, Any]
 
 
 class SavedTokenizer(Protocol):
@@ -66,29 +65,8 @@ class Storable(Protocol):
 N = TypeVar("N", bound=nn.Module)
 
 
-@dataclass(frozen=True)
-class StoredModel:
-    """A model directory that was found to be one; its weights and its tokenizer are not read yet."""
-
-    path: Path
-    kind: str
-    config: Sections
-    """The section `model`: the shape of the network."""
-    sections: Sections
-    """The other sections of config.json, such as `generate` and `data`."""
-    hashes: Sections
-    """The hashes of the other files, by their names."""
-
-    def read_tokenizer(self) -> Tokenizer:
-        """The tokenizer beside the weights."""
-        return Tokenizer.load(self.path / TOKENIZER)
-
-    def read_config(self, shape: type[C]) -> C:
-        """The shape of the network as a dataclass."""
-        try:
-            return from_dict(shape, self.config, "model.")
-        except ConfigError as error:
-            raise ModelError(f"{self.path / CONFIG}: {error}") from error
+class StoredModel(ModelDirectory):
+    """A model directory whose weights can be read into a network."""
 
     def read_weights(self) -> dict[str, Tensor]:
         """All tensors, as they are on the disk; none of them has values that are no numbers."""
@@ -100,7 +78,7 @@ class StoredModel:
                 raise ModelError(
                     f"{path}: damaged, or of a training that diverged: {name} has values that are no numbers"
                 )
-        self._check_hash(WEIGHTS)
+        self.check_hash(WEIGHTS)
         return weights
 
     def weights_hash(self) -> str:
@@ -126,7 +104,7 @@ class StoredModel:
         self._check_shapes(network, newer)
         own = {name: tensor for name, tensor in network.state_dict().items() if name.endswith(newer)}
         weights = self.read_weights()
-        self._check_hash(TOKENIZER)
+        self.check_hash(TOKENIZER)
         network.load_state_dict(own | weights)  # copies into the network's own, full-precision tensors
         return network.eval()
 
@@ -148,10 +126,6 @@ class StoredModel:
                 raise ModelError(f"{path}: does not fit {CONFIG}: {name} is of type {kind}, expected a floating point")
         if unknown := sorted(set(found) - set(wanted)):
             raise ModelError(f"{path}: does not fit {CONFIG}: unknown weights {unknown[0]}")
-
-    def _check_hash(self, name: str) -> None:
-        if name in self.hashes and self.hashes[name] != sha256(self.path / name):
-            raise ModelError(f"{self.path / name}: damaged, or not the file that {CONFIG} was written with")
 
 
 def save_model(
@@ -185,31 +159,7 @@ def save_model(
 
 def open_model(directory: Path | str) -> StoredModel:
     """Look into a model directory; one that is missing or damaged is a ModelError."""
-    path = Path(directory)
-    if not path.is_dir():
-        raise ModelError(f"{path}: no such model directory")
-    missing = [name for name in (CONFIG, WEIGHTS, TOKENIZER) if not (path / name).is_file()]
-    if missing:
-        raise ModelError(f"{path}: not a model directory: {', '.join(missing)} missing")
-    sections = read_config(path)
-    config, hashes = sections.pop("model"), sections.pop(HASHES, {})
-    if not isinstance(hashes, dict):
-        raise ModelError(f"{path / CONFIG}: {HASHES}: expected the hashes of files by their names")
-    return StoredModel(path, str(sections.pop("kind", FIRST_KIND)), config, sections, hashes)
-
-
-def read_config(directory: Path) -> Sections:
-    """The sections of config.json, checked to be those of a model; without `format`."""
-    path = directory / CONFIG
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
-        raise ModelError(f"{path}: not the configuration of a parasketch model (no section `model`)")
-    if content.pop("format", None) != FORMAT:
-        raise ModelError(f"{path}: written by another version (expected format {FORMAT})")
-    return content
+    return open_directory(directory, StoredModel)
 
 
 @contextlib.contextmanager

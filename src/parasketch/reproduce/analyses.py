@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from parasketch.files import write_text
 from parasketch.generate.pretrained import find_model
-from parasketch.model.storage import WEIGHTS
+from parasketch.model.directory import WEIGHTS
 from parasketch.reproduce.plan import Analysis, DataSet
 from parasketch.reproduce.steps import Space, Step, digest
 

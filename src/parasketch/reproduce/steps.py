@@ -223,7 +223,7 @@ class Evaluate(Step):
         return self.spec.row(self.way)
 
     def inputs(self, space: Space) -> dict[str, Any]:
-        from parasketch.model.storage import WEIGHTS
+        from parasketch.model.directory import WEIGHTS
 
         learnt = (
             [digest(self.model(space) / WEIGHTS)]

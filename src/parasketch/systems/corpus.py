@@ -26,8 +26,9 @@ from parasketch.data.records import EvalItem
 from parasketch.data.splits import split_clusters, write_splits
 from parasketch.errors import ModelError, UsageError
 from parasketch.files import sha256, write_text
+from parasketch.model.directory import TOKENIZER
 from parasketch.model.shared import Network
-from parasketch.model.storage import TOKENIZER, StoredModel, open_model, save_model
+from parasketch.model.storage import StoredModel, open_model, save_model
 from parasketch.systems.dev import DevItems, sample_items
 from parasketch.systems.settings import CorpusConfig
 from parasketch.train.task import Batch, Sources, Task

@@ -6,7 +6,6 @@ Greedy decoding of a few hundred items, with no reranking: what it measures is t
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from parasketch.data.records import EvalItem
@@ -38,9 +37,9 @@ class DevItems:
         self.targets = self._sentences([references[0] for references in self.references])
         """The first reference of each item."""
 
-    def write(self, decoding: Decoding, device: torch.device) -> list[str]:
+    def write(self, decoding: Decoding) -> list[str]:
         """The output for every item, greedily, from a decoding that was started for all of them."""
-        limits = output_limits(self.sources.layout.lengths, GREEDY, max_length=self.max_length).to(device)
+        limits = output_limits(self.sources.layout.lengths, GREEDY, max_length=self.max_length)
         found = TokenSearch(SpecialTokens.of(self.tokenizer), GREEDY)(decoding, limits, width=1)
         return self.tokenizer.decode_batch([list(group[0].tokens) for group in found])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parasketch.errors import ModelError, UsageError
-from parasketch.model.storage import CONFIG, FIRST_KIND, Sections, open_model, read_config
+from parasketch.model.directory import CONFIG, FIRST_KIND, ModelDirectory, Sections, open_directory, read_config
 from parasketch.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ class Kind:
     """A `parasketch.train.task.Task`."""
     engine: str
     """A module with `load_engine(directory, device, semantic)`, which gives a `parasketch.generate.engine.Engine`."""
+    backends: bool = False
+    """Whether it runs on more than torch: its `load_engine` takes the name of a backend as well."""
 
 
 _POOLED = "parasketch.systems.pooled.engine"
@@ -68,6 +70,7 @@ KINDS: dict[str, Kind] = {
         "parasketch.systems.hrqvae.network:HRQVAE",
         "parasketch.systems.hrqvae.task:HrqVaeTask",
         "parasketch.generate.hrqvae",
+        backends=True,
     ),
     "lbow": Kind(
         "latent bag of words: LSTMs around a predicted bag of words that paraphrases may have",
@@ -112,6 +115,8 @@ class LoadedModel:
 
 def load_model(directory: Path | str) -> LoadedModel:
     """Read a model directory of any kind; one that is missing, damaged or of an unknown kind is a ModelError."""
+    from parasketch.model.storage import open_model
+
     kind, stored = kind_of(directory), open_model(directory)
     network, tokenizer = _import(kind.network).load(stored)
     return LoadedModel(stored.kind, network, tokenizer, stored.sections)
@@ -120,7 +125,11 @@ def load_model(directory: Path | str) -> LoadedModel:
 def kind_of(directory: Path | str) -> Kind:
     """The kind of a model directory, by its config.json alone; one that is none, or unknown, is a ModelError."""
     path = Path(directory)
-    name = read_config(path).get("kind", FIRST_KIND) if (path / CONFIG).is_file() else open_model(path).kind
+    name = (
+        read_config(path).get("kind", FIRST_KIND)
+        if (path / CONFIG).is_file()
+        else open_directory(path, ModelDirectory).kind
+    )
     if not isinstance(name, str) or name not in KINDS:
         known = ", ".join(KINDS)
         raise ModelError(f"{path / CONFIG}: a model of the kind {name!r} is not known here (known: {known})")

@@ -15,7 +15,7 @@ import torch
 
 from parasketch.config import to_dict
 from parasketch.counter_rng import hash_text, random_bits
-from parasketch.errors import ConfigError, ModelError, UsageError
+from parasketch.errors import UsageError
 from parasketch.generate.acceptance import judge_trust
 from parasketch.generate.candidates import Candidate, CandidateSet, Judged
 from parasketch.generate.choice import to_paraphrases
@@ -23,8 +23,9 @@ from parasketch.generate.decoding import Decoding
 from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
-from parasketch.generate.settings import GenerateConfig, stored_settings
+from parasketch.generate.settings import GenerateConfig, read_settings
 from parasketch.generate.tokens import Hypothesis, Sampling, SpecialTokens, TokenSearch, output_limits
+from parasketch.generate.torch_backend import find_device
 from parasketch.model.inputs import Sentences
 from parasketch.model.storage import save_model
 from parasketch.systems.kinds import load_model
@@ -126,7 +127,7 @@ class PlainEngine(ABC):
     ) -> list[list[Hypothesis]]:
         """At most `width` sentences of each group, best first: a group is a variant, by its number, of a text."""
         lengths = np.array([len(request.text.tokens) + 2 for request, _ in groups])
-        limits = output_limits(lengths, self.config, max_length=self.network.config.max_length).to(self.device)
+        limits = output_limits(lengths, self.config, max_length=self.network.config.max_length)
         sampling = None
         if options.temperature is not None:
             hashes = np.array([hash_text(request.text.text) for request, _ in groups], dtype=np.uint64)
@@ -149,16 +150,13 @@ class PlainEngine(ABC):
 E = TypeVar("E", bound=PlainEngine)
 
 
-def load_as(engine: type[E], directory: Path, device: torch.device, semantic: SentenceModel | None) -> E:
+def load_as(engine: type[E], directory: Path, device: str | None, semantic: SentenceModel | None) -> E:
     """The model of a directory as an engine of this class, with the settings stored beside it."""
     loaded = load_model(directory)
     if semantic is not None:
         raise UsageError(f"a sentence encoder cannot be used with this model: the kind {loaded.kind} does not rerank")
-    try:
-        config = stored_settings(loaded.sections.get("generate", {}))
-    except ConfigError as error:
-        raise ModelError(f"{directory}: {error}") from error
-    return engine(loaded.model, loaded.tokenizer, config, device=device)
+    config = read_settings(directory, loaded.sections)
+    return engine(loaded.model, loaded.tokenizer, config, device=find_device(device))
 
 
 def noise_generator(text: str, seed: int) -> torch.Generator:

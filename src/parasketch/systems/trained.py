@@ -119,7 +119,7 @@ class Trained(System):
     def fingerprint(self) -> str:
         """The hash of the weights."""
         from parasketch.generate.pretrained import find_model
-        from parasketch.model.storage import WEIGHTS
+        from parasketch.model.directory import WEIGHTS
 
         return sha256(find_model(self._model) / WEIGHTS)
 

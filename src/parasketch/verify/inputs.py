@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import tokenizers
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from parasketch.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Pair = tuple[str, str]
 _EDGE = -1  # stands before the first and after the last token of a sentence
@@ -30,14 +33,23 @@ class EncodedPair(NamedTuple):
         return EncodedPair(ids, 1 + len(self.ids) - self.first, matches)
 
 
+class PairArrays(NamedTuple):
+    """What a network reads: (B, T) each."""
+
+    tokens: NDArray[np.int64]
+    segments: NDArray[np.int64]
+    matches: NDArray[np.int64]
+    is_pad: NDArray[np.bool_]
+
+
 @dataclass(frozen=True)
 class PairBatch:
-    """What the network reads: (B, T) each."""
+    """The same for torch."""
 
-    tokens: Tensor
-    segments: Tensor
-    matches: Tensor
-    mask: Tensor | None
+    tokens: "Tensor"
+    segments: "Tensor"
+    matches: "Tensor"
+    mask: "Tensor | None"
     """True where there is a token; None if there is no pad at all."""
 
 
@@ -81,18 +93,25 @@ class PairTokenizer:
         return int(found)
 
 
-def collate(pairs: Sequence[EncodedPair]) -> PairBatch:
-    """One batch; shorter pairs are filled up with id 0, which the mask hides."""
-    lengths = torch.tensor([len(pair.ids) for pair in pairs])
+def as_arrays(pairs: Sequence[EncodedPair]) -> PairArrays:
+    """One batch; shorter pairs are filled up with id 0."""
+    lengths = np.array([len(pair.ids) for pair in pairs])
     longest = int(lengths.max())
     tokens, matches = (
-        torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+        np.array([row + [0] * (longest - len(row)) for row in rows])
         for rows in ([pair.ids for pair in pairs], [pair.matches for pair in pairs])
     )
-    places = torch.arange(longest)
-    segments = (places >= torch.tensor([pair.first for pair in pairs])[:, None]).long()
-    mask = places < lengths[:, None]
-    return PairBatch(tokens, segments, matches, None if bool(mask.all()) else mask)
+    places = np.arange(longest)
+    segments = (places >= np.array([pair.first for pair in pairs])[:, None]).astype(np.int64)
+    return PairArrays(tokens, segments, matches, places >= lengths[:, None])
+
+
+def collate(pairs: Sequence[EncodedPair]) -> PairBatch:
+    """One batch as tensors; the mask hides what was filled up."""
+    import torch
+
+    tokens, segments, matches, is_pad = map(torch.from_numpy, as_arrays(pairs))
+    return PairBatch(tokens, segments, matches, ~is_pad if bool(is_pad.any()) else None)
 
 
 def _matches(sentence: Sequence[int], other: Sequence[int]) -> list[int]:

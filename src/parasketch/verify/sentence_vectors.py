@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from parasketch.model.cross_encoder import BertEncoder, CrossEncoderConfig
+from parasketch.model.cross_encoder import BertEncoder
+from parasketch.model.cross_encoder_config import CrossEncoderConfig
 from parasketch.verify.inputs import PairTokenizer, by_length, collate
 
 

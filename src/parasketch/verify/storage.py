@@ -6,36 +6,28 @@ kind is refused with a message that says what is wrong with it.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from parasketch.config import from_dict
-from parasketch.errors import ConfigError, ModelError
+from parasketch.errors import ModelError
 from parasketch.files import write_directory
-from parasketch.model.cross_encoder import CrossEncoder, CrossEncoderConfig
-from parasketch.model.storage import CARD, CONFIG, FORMAT, TOKENIZER, WEIGHTS, shapes_only
-from parasketch.verify.inputs import PairTokenizer
+from parasketch.model.cross_encoder import CrossEncoder
+from parasketch.model.directory import CARD, CONFIG, FORMAT, TOKENIZER, WEIGHTS
+from parasketch.model.storage import shapes_only
+from parasketch.verify.description import KIND, Decision, describe_verifier
+from parasketch.verify.inputs import EncodedPair, PairTokenizer, collate
 
-KIND = "verifier"
 _SCALE = ".scale"
 _LARGEST = 127
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """How logits become probabilities, and from which probability on a pair is accepted; both fitted on dev pairs."""
-
-    temperature: float = 1.0
-    threshold: float = 0.5
-    both_directions: bool = False
-    """Whether (A, B) and (B, A) are averaged, which takes twice the time."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +62,8 @@ def save_verifier(
 
 def load_verifier(directory: Path | str) -> LoadedVerifier:
     """Read a verifier's directory; one that is missing, damaged or of another kind is a ModelError."""
-    path = Path(directory)
-    missing = [name for name in (CONFIG, WEIGHTS, TOKENIZER) if not (path / name).is_file()]
-    if missing:
-        raise ModelError(f"{path}: not the directory of a verifier: {', '.join(missing)} missing")
-    content = _read_config(path / CONFIG)
-    try:
-        config = from_dict(CrossEncoderConfig, content.get("model", {}), "model.")
-        decision = from_dict(Decision, content.get("decision", {}), "decision.")
-    except ConfigError as error:
-        raise ModelError(f"{path / CONFIG}: {error}") from error
-    tokenizer = PairTokenizer(path / TOKENIZER, max_length=config.max_length)
-    if tokenizer.vocab_size != config.vocab_size:
-        raise ModelError(
-            f"{path}: {TOKENIZER} has {tokenizer.vocab_size} entries and {CONFIG} says {config.vocab_size}: "
-            "they do not belong together"
-        )
+    described = describe_verifier(directory)
+    path, config = described.path, described.config
     with shapes_only():
         model = CrossEncoder(config)
     try:
@@ -93,7 +71,21 @@ def load_verifier(directory: Path | str) -> LoadedVerifier:
         model.load_state_dict(weights, assign=True)
     except (OSError, KeyError, RuntimeError, safetensors.SafetensorError) as error:
         raise ModelError(f"{path / WEIGHTS}: damaged, or does not fit {CONFIG}: {error}") from error
-    return LoadedVerifier(model.eval().requires_grad_(False), tokenizer, decision)
+    return LoadedVerifier(model.eval().requires_grad_(False), described.tokenizer, described.decision)
+
+
+class TorchScorer:
+    """Scores batches of pairs with a network in memory."""
+
+    def __init__(self, model: CrossEncoder) -> None:
+        self._model = model
+
+    @torch.inference_mode()
+    def __call__(self, pairs: Sequence[EncodedPair], /) -> NDArray[np.float32]:
+        self._model.eval()
+        batch = collate(pairs)
+        logits: NDArray[np.float32] = self._model(batch.tokens, batch.segments, batch.matches, batch.mask).numpy()
+        return logits
 
 
 def quantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -117,15 +109,3 @@ def dequantise(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in stored.items()
         if not name.endswith(_SCALE)
     }
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise ModelError(f"{path}: not the configuration of a verifier (expected kind {KIND!r})")
-    if content.get("format") != FORMAT:
-        raise ModelError(f"{path}: written by another version (expected format {FORMAT})")
-    return content

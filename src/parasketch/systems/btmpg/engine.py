@@ -83,6 +83,6 @@ def in_order(rounds: int, n: int) -> list[int]:
     return chosen + [number for number in range(rounds, 0, -1) if number not in chosen]
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> BtmpgEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> BtmpgEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(BtmpgEngine, directory, device, semantic)

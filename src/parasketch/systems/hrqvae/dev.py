@@ -7,8 +7,8 @@ what each level is worth.
 import torch
 from torch import Tensor
 
-from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.sketches import best_sketches
+from parasketch.generate.torch_backend import TorchPredictions, TransformerDecoding
 from parasketch.systems.dev import GREEDY, DevItems
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.train.task import DevResult
@@ -21,12 +21,12 @@ def look_at_dev(network: HRQVAE, dev: DevItems) -> DevResult:
     encoding = network.encode(dev.sources.to(device))
     own, oracle = quantizer.encode(encoding.form), quantizer.encode(network.encode(targets).form)
     places = torch.arange(len(own), device=device)
-    pooled = network.pooled_meaning(encoding)
-    ranked = best_sketches(network, pooled, k=1, depth=depth, own=own, own_penalty=GREEDY.own_code_penalty)
+    predictions = TorchPredictions(network, network.pooled_meaning(encoding))
+    ranked = best_sketches(predictions, k=1, depth=depth, own=own.cpu().numpy(), own_penalty=GREEDY.own_code_penalty)
     predicted = torch.from_numpy(ranked.codes[:, 0]).to(device)
 
     def write(form: Tensor) -> list[str]:
-        return dev.write(TransformerDecoding(network, network.start(encoding, places, form)), device)
+        return dev.write(TransformerDecoding(network, network.start(encoding, places, form)))
 
     paraphrases = write(quantizer.decode(predicted))
     metrics = dev.scores(paraphrases)

@@ -69,6 +69,6 @@ class LbowEngine(PlainEngine):
         return self.network.encode(sentences, generators=[noise_generator(text, seed) for text, seed in seeds])
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> LbowEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> LbowEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(LbowEngine, directory, device, semantic)

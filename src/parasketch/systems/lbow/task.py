@@ -57,7 +57,7 @@ class LbowTask(CorpusTask[SequencePairs]):
         network, dev, device = self.network, self.dev_items, self.network.embedding.weight.device
         sources = without_begin(dev.sources).to(device)
         encoded = network.encode(sources)
-        outputs = dev.write(RecurrentDecoding(network, network.start(encoded)), device)
+        outputs = dev.write(RecurrentDecoding(network, network.start(encoded)))
         nll = dev.nll(network.log_likelihood(encoded, dev.targets.to(device)))
         found = {"bag_recall": self._recall(encoded.bag.words)} if self.config.model.slots else {}
         return dev.result(outputs, {**dev.scores(outputs), "nll": nll, **found})

@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.requests import Options, Request
+from parasketch.generate.torch_backend import TransformerDecoding
 from parasketch.model.outputs import DecodingState
 from parasketch.systems.plain_engine import Found, PlainEngine, load_as
 from parasketch.systems.pooled.network import Latent, PooledNetwork
@@ -81,6 +81,6 @@ class PooledEngine(VariantEngine):
         return self.network.start(torch.stack([variant.vector for variant in variants]))
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> PooledEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(PooledEngine, directory, device, semantic)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from parasketch.generate.next_tokens import TransformerDecoding
+from parasketch.generate.torch_backend import TransformerDecoding
 from parasketch.model.ema_quantizer import EmaQuantizer
 from parasketch.model.likelihood import mean_by_sentence
 from parasketch.systems.corpus import CorpusTask
@@ -44,7 +44,7 @@ class PooledTask(CorpusTask[PairBatch]):
             return None
         dev, device = self.dev_items, self.network.embedding.weight.device
         vectors = self.network.encode(dev.sources.to(device)).vector
-        outputs = dev.write(TransformerDecoding(self.network, self.network.start(vectors)), device)
+        outputs = dev.write(TransformerDecoding(self.network, self.network.start(vectors)))
         nll = dev.nll(self.network.log_likelihood(vectors, dev.targets.to(device)))
         return dev.result(outputs, {**dev.scores(outputs), "nll": nll})
 

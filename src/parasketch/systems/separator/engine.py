@@ -60,6 +60,6 @@ class SeparatorEngine(PooledEngine):
         return found
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> PooledEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(SeparatorEngine, directory, device, semantic)

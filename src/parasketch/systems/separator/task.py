@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from parasketch.generate.next_tokens import TransformerDecoding
+from parasketch.generate.torch_backend import TransformerDecoding
 from parasketch.model.likelihood import mean_by_sentence
 from parasketch.systems.corpus import CorpusTask
 from parasketch.systems.pooled.task import add_penalties, add_up, code_health, touch
@@ -92,8 +92,7 @@ class SeparatorTask(CorpusTask[TrainingBatch]):
         if self._codes is not None:
             ways["predicted"] = network.splice(pooled, log_probs.argmax(dim=-1))
         outputs = {
-            way: dev.write(TransformerDecoding(network, network.start(vectors)), device)
-            for way, vectors in ways.items()
+            way: dev.write(TransformerDecoding(network, network.start(vectors))) for way, vectors in ways.items()
         }
         shown = outputs.get("predicted", outputs["own"])
         metrics = dev.scores(shown)

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from parasketch.data.prepared import Ints, Ragged
-from parasketch.generate.next_tokens import TransformerDecoding
+from parasketch.generate.torch_backend import TransformerDecoding
 from parasketch.model.inputs import Sentences
 from parasketch.systems.dev import DevItems
 from parasketch.systems.sowreap.annotate import Collector, add_pairs
@@ -70,7 +70,7 @@ class OrderedDev:
         ranks = torch.tensor([rank for order in orders for rank in order], device=device)
         memory = network.add_order(network.encode(self._dev.sources.to(device)), ranks)
         state = network.start(memory, self._dev.sources.layout)
-        return self._dev.write(TransformerDecoding(network, state), device)
+        return self._dev.write(TransformerDecoding(network, state))
 
     def losses(self, network: SowReap) -> dict[str, float]:
         """The mean over tokens of -log p, of references in their own order, and of what they say for phrases."""

@@ -92,6 +92,6 @@ def _with_order(paraphrase: Paraphrase, reading: Reading | None) -> Paraphrase:
     return replace(paraphrase, sketch=Sketch(), order=WordOrder(words, tuple(paraphrase.sketch)))
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> SowReapEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> SowReapEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(SowReapEngine, directory, device, semantic)

@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from parasketch.generate.next_tokens import TransformerDecoding
 from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.tokens import Hypothesis, SpecialTokens, TokenSearch
+from parasketch.generate.torch_backend import TransformerDecoding
 from parasketch.model.inputs import Sentences
 from parasketch.model.ragged import Layout
 from parasketch.systems.sowreap.annotate import phrase_tokens
@@ -85,7 +85,7 @@ class OrderFinder:
         size = max(1, _MOST_ROWS // width)
         for start in range(0, len(asked), size):
             memory = self._encode(asked[start : start + size], inverted)
-            limits = torch.full((len(asked[start : start + size]),), MOST_TOKENS, device=memory[0].device)
+            limits = np.full(len(asked[start : start + size]), MOST_TOKENS)
             decoding = TransformerDecoding(self._network.sow, self._network.sow.start(*memory))
             found += self._search(decoding, limits, width=width)
         return found

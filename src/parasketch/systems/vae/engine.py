@@ -27,6 +27,6 @@ class VaeEngine(PooledEngine):
         return numbers.to(mean)
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> PooledEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> PooledEngine:
     """The model of a directory with the settings stored beside it."""
     return load_as(VaeEngine, directory, device, semantic)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from parasketch.generate import judging
-from parasketch.generate.judging import cycle_log_likelihood
+from parasketch.generate import torch_backend
+from parasketch.generate.torch_backend import TorchBackend
 from parasketch.systems.hrqvae.network import HRQVAE
 from parasketch.text.tokenizer import Tokenizer
 
@@ -22,11 +22,12 @@ def test_it_is_the_likelihood_of_the_input_given_the_candidate(
     )
     with torch.inference_mode():
         forms = model.quantizer.decode(torch.tensor([[0, 1, 2], [3, 3, 3], [1, 0, 1], [2, 2, 2]]))
-        found = cycle_log_likelihood(model, candidates, inputs, forms)
+        backend = TorchBackend(model)
+        found = backend.log_likelihood(candidates, inputs, forms.numpy())
         expected = [
-            float(log_likelihoods(model, candidate, form, [tokens])[0]) / (len(tokens) - 1)
+            float(log_likelihoods(model, candidate, form, [tokens])[0])
             for candidate, form, tokens in zip(candidates, forms, inputs, strict=True)
         ]
         np.testing.assert_allclose(found, expected, atol=1e-4)
-        monkeypatch.setattr(judging, "_BLOCK_ELEMENTS", 1)  # one candidate at a time
-        np.testing.assert_allclose(cycle_log_likelihood(model, candidates, inputs, forms), expected, atol=1e-4)
+        monkeypatch.setattr(torch_backend, "_BLOCK_ELEMENTS", 1)  # one candidate at a time
+        np.testing.assert_allclose(backend.log_likelihood(candidates, inputs, forms.numpy()), expected, atol=1e-4)
