@@ -17,6 +17,7 @@ from parasketch.generate.choice import as_repeat
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.wording import Overlaps, likeness
 from parasketch.systems.sketchlm.candidates import Candidate
+from parasketch.text.asking import changed_asking
 from parasketch.text.facts import Changes, compare, facts_of
 
 NOT_FAITHFUL = "may not mean the same as the input"
@@ -94,7 +95,7 @@ class Judge:
         facts = facts_of(source)
         differences = 1 - Overlaps.among([source, *texts]).f1()[0, 1:]
         alike = np.zeros(len(texts)) if exemplar is None else likeness(exemplar, texts)
-        changes = [compare(facts, facts_of(text)) for text in texts]
+        changes = [_with_asking(compare(facts, facts_of(text)), source, text) for text in texts]
         quick = [
             self._quick_features(source, candidate, float(difference), float(like))
             for candidate, difference, like in zip(candidates, differences, alike, strict=True)
@@ -151,6 +152,12 @@ class Judge:
             accepted=not problems,
             warnings=(*warnings, *problems),
         )
+
+
+def _with_asking(changes: Changes, source: str, output: str) -> Changes:
+    """What changed, with a question that became a statement or the other way round: this model minds its marks."""
+    gone, new = changed_asking(source.lower(), output.lower())
+    return Changes(changes.lost + ("the question",) * gone, changes.added + ("a question",) * new)
 
 
 def _input_itself(source: str, warnings: tuple[str, ...]) -> Paraphrase:

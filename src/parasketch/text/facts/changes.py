@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from parasketch.text.facts.asking import changed_asking
 from parasketch.text.facts.literals import Literal, blank, find_literals, find_quoted, is_kept
 from parasketch.text.facts.names import Names, find_names, missing_names
 from parasketch.text.facts.negation import Negation, changed_negation, find_negation
@@ -109,9 +108,6 @@ def compare(source: Facts, output: Facts) -> Changes:
     added += [time for time in missing_times(output.times, source.flat) if time not in named]
     if parts := exchanged_parts(source.keys, output.keys):
         lost.append(parts)
-    no_question, new_question = changed_asking(source.flat, output.flat)
-    lost += ["the question"] * no_question
-    added += ["a question"] * new_question
     return Changes(tuple(dict.fromkeys(lost)), tuple(dict.fromkeys(added)))
 
 
