@@ -16,7 +16,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: setup
+# Paraphrasing needs a part of that only, and somebody is waiting.
+$(VENV)/.paraphrases: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch]'
+	touch $@
+
+demo: $(VENV)/.paraphrases
 	$(BIN)/parasketch get everyday
 	$(BIN)/parasketch demo
 
