@@ -75,7 +75,7 @@ def paraphrase_command(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Which samples are drawn.")] = 0,
     effort: Annotated[
-        int | None, typer.Option("--effort", help="1 (one sketch, greedily) to 5 (everything); the default is 3.")
+        int | None, typer.Option("--effort", help="1 (one sketch, greedily) to 5 (everything, the default).")
     ] = None,
     semantic: Annotated[
         str | None,

@@ -49,7 +49,7 @@ class Effort(NamedTuple):
     finalists: float
 
 
-DEFAULT_EFFORT = 3
+DEFAULT_EFFORT = 5
 EFFORTS = {
     1: Effort(sketches=0, beam=0, other_beam=0, finalists=0),
     2: Effort(sketches=1 / 4, beam=1 / 2, other_beam=1 / 2, finalists=1 / 2),
