@@ -28,7 +28,7 @@ from parasketch.train.loop import train
 CPU = torch.device("cpu")
 ALL = "train.batch_size=32 train.learning_rate=0.005 train.evaluations=1 model.dropout=0 model.token_dropout=0.1"
 LBOW = f"{ALL} train.steps=150 model.width=64"
-BTMPG = f"""{ALL} train.steps=160 model.width=48 model.lstm_width=48 model.latent=8 model.back_ff=96
+BTMPG = f"""{ALL} train.steps=240 model.width=48 model.lstm_width=48 model.latent=8 model.back_ff=96
             model.back_layers=1 train.second_round_at=0.4"""
 
 
