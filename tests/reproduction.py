@@ -13,12 +13,14 @@ from typing import Any
 from parasketch.reproduce.report import Found
 
 PLAN = Path(__file__).parent / "reproduce" / "plan.yaml"
+JOBS = 2
 _PROGRAM = "from parasketch.cli import main; main()"
 
 
 def start_reproduction(out: Path, only: str | None) -> subprocess.Popen[bytes]:
     chosen = [] if only is None else ["--only", only]
-    words = ["--quiet", "reproduce", "--quick", "--plan", str(PLAN), "--out", str(out), "--jobs", "1", *chosen]
+    # As many jobs as the run it is compared with: how many threads a step has shows in the last bits.
+    words = ["--quiet", "reproduce", "--quick", "--plan", str(PLAN), "--out", str(out), "--jobs", str(JOBS), *chosen]
     return subprocess.Popen([sys.executable, "-c", _PROGRAM, *words], start_new_session=True)
 
 

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from reproduction import PLAN, kill_reproduction, numbers
+from reproduction import JOBS, PLAN, kill_reproduction, numbers
 
 from parasketch.reproduce.command import Wanted, list_steps, publish, reproduce
 from parasketch.reproduce.report import Found, drawings
@@ -16,7 +16,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Wanted:
     wanted = Wanted(out=tmp_path_factory.mktemp("reproduction"), quick=True, plan=PLAN)
-    outcome = reproduce(wanted, jobs=2)
+    outcome = reproduce(wanted, jobs=JOBS)
     assert not outcome.failed
     assert len(outcome.done) == len(list_steps(wanted))
     return wanted
