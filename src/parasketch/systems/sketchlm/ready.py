@@ -10,11 +10,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from parasketch.files import write_directory
+from parasketch.files import cache_directory, write_directory
 from parasketch.model.int8 import is_supported
 from parasketch.model.int8_language_model import Int8LanguageModel, quantised
 from parasketch.model.storage import StoredModel, shapes_only
-from parasketch.systems.sketchlm.base import BaseTokenizer, base_directory, base_embedding, base_tokenizer, origin
+from parasketch.systems.sketchlm.base import BaseTokenizer, base_embedding, base_tokenizer, origin
 from parasketch.systems.sketchlm.config import SketchLMShape
 from parasketch.systems.sketchlm.network import START, SketchLM
 
@@ -39,7 +39,7 @@ def ready_network(stored: StoredModel) -> tuple[SketchLM, BaseTokenizer]:
 
 def _tensors(stored: StoredModel) -> dict[str, Tensor]:
     """The merged model in 8 bits, from the cache if it is there; a cache that cannot be written is done without."""
-    directory = base_directory().parent / f"merged-{stored.weights_hash()[:16]}-{origin()[:16]}"
+    directory = cache_directory() / f"merged-{stored.weights_hash()[:16]}-{origin()[:16]}"
     with contextlib.suppress(OSError, SafetensorError):
         return load_file(directory / _FILE)
     network, _ = SketchLM.load(stored)
