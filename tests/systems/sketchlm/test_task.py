@@ -103,6 +103,11 @@ def test_data_has_to_be_named_and_whole(tmp_path: Path) -> None:
         stream.write('{"source": "A line without a target."}\n')
     with pytest.raises(DataError, match=f"pairs.jsonl:{len(PAIRS) + 1}: not a pair"):
         read_pairs(path)
+    path.write_text('{"source": "a", "target": "b", "grade": 0}\n')
+    assert read_pairs(path) == [Pair("a", "b", 0)]
+    path.write_text('{"source": "a", "target": "b", "grade": 3}\n')
+    with pytest.raises(DataError, match='with a "grade" of 0, 1 or 2'):
+        read_pairs(path)
     (tmp_path / "empty.jsonl").write_text("\n")
     with pytest.raises(DataError, match="holds no pairs"):
         read_pairs(tmp_path / "empty.jsonl")
@@ -128,9 +133,29 @@ def test_targets_that_share_a_row_are_learnt_as_if_each_were_alone() -> None:
     torch.testing.assert_close(together.codes, apart.codes)
 
 
+def test_only_good_targets_are_learnt_and_they_are_told_from_others_of_their_source() -> None:
+    network = tiny_network()
+    good, weak, wrong = Target([10, 11], (0, 1, 2), 3), Target([12], (3, 3, 0), 3, 1), Target([13, 14], (2, 0, 1), 3, 0)
+
+    def losses(*examples: Example) -> Losses:
+        result: Losses = network(Rows.from_examples(list(examples), network.ids))
+        return result
+
+    alone = losses(Example([5, 6], [good]))
+    together = losses(Example([5, 6], [good, weak, wrong]), Example([7], [replace(wrong, tokens=[15])]))
+    torch.testing.assert_close(together.target, alone.target)
+    torch.testing.assert_close(together.codes, alone.codes)
+    assert alone.contrast == 0  # nothing to tell it from; and nothing is told from targets of another source
+
+    means = [-losses(Example([5, 6], [replace(target, grade=2)])).target for target in (good, weak, wrong)]
+    gaps = [(means[0] - means[1], 0.5), (means[1] - means[2], 0.5), (means[0] - means[2], 1.0)]
+    expected = torch.stack([torch.log1p(torch.exp(margin - 4 * gap)) for gap, margin in gaps]).mean()
+    torch.testing.assert_close(together.contrast, expected)
+
+
 def test_targets_are_grouped_by_source_in_order() -> None:
-    pairs = [Pair("a", "1"), Pair("b", "2"), Pair("a", "3"), Pair("a", "4")]
-    assert by_source(pairs, 2) == {("a", 0): ["1", "3"], ("b", 0): ["2"], ("a", 1): ["4"]}
+    pairs = [Pair("a", "1"), Pair("b", "2"), Pair("a", "3", 0), Pair("a", "4")]
+    assert by_source(pairs, 2) == [[pairs[0], pairs[2]], [pairs[1]], [pairs[3]]]
 
 
 def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> None:
@@ -139,8 +164,8 @@ def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> No
     sources = [[5] * length for length in lengths]
 
     def examples() -> PairExamples:
-        targets = [[source] for source in sources]
-        return PairExamples(sources, targets, [[(1, 2, 3)]] * 400, ids=ids, seed=3, batch_size=10, depth_dropout=0.3)
+        rows = [Example(source, [Target(source, (1, 2, 3), 3)]) for source in sources]
+        return PairExamples(rows, ids=ids, seed=3, batch_size=10, depth_dropout=0.3)
 
     first, second = examples(), examples()
     order = first.order(1)

@@ -1,9 +1,13 @@
-"""Pairs to learn from, `{"source": ..., "target": ...}` a line: read once, drawn as a function of seed and epoch."""
+"""Pairs to learn from, `{"source": ..., "target": ...}` a line: read once, drawn as a function of seed and epoch.
+
+A target may have the `grade` that a reader gave it: 2 good, 1 weak, 0 wrong. Good ones are learnt, and told from the
+others of their source. Without a grade it is good.
+"""
 
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +15,20 @@ from numpy.typing import NDArray
 
 from parasketch.errors import DataError
 from parasketch.files import read_lines
-from parasketch.systems.sketchlm.network import Example, Rows, SketchIds, Target
+from parasketch.systems.sketchlm.network import GOOD, Example, Rows, SketchIds
 
+_GRADES = range(GOOD + 1)
 _BATCHES_TOGETHER = 64
 """Batches whose pairs are sorted by length among each other: padding would be a third of the work otherwise."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A source and a target that says the same."""
+    """A source and a target, which says the same if it is good."""
 
     source: str
     target: str
+    grade: int = GOOD
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -33,9 +39,9 @@ def read_pairs(path: Path) -> list[Pair]:
             continue
         try:
             row = json.loads(line)
-            pairs.append(Pair(source=row["source"], target=row["target"]))
-        except (ValueError, KeyError, TypeError) as error:
-            expected = 'a pair such as {"source": "...", "target": "..."}'
+            pairs.append(Pair(row["source"], row["target"], _GRADES.index(row.get("grade", GOOD))))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            expected = 'a pair such as {"source": "...", "target": "..."}, with a "grade" of 0, 1 or 2 if it has one'
             raise DataError("not a pair", path=path, line=number, expected=expected) from error
     if not pairs:
         raise DataError("holds no pairs", path=path, expected='lines such as {"source": "...", "target": "..."}')
@@ -46,22 +52,14 @@ class PairExamples:
     """Encoded sources with their targets and the sketches of those."""
 
     def __init__(
-        self,
-        sources: Sequence[list[int]],
-        targets: Sequence[Sequence[list[int]]],
-        sketches: Sequence[Sequence[tuple[int, ...]]],
-        *,
-        ids: SketchIds,
-        seed: int,
-        batch_size: int,
-        depth_dropout: float,
+        self, examples: Sequence[Example], *, ids: SketchIds, seed: int, batch_size: int, depth_dropout: float
     ) -> None:
-        self._sources, self._targets, self._sketches = sources, targets, sketches
-        self._ids, self._seed, self._batch_size, self._dropout = ids, seed, batch_size, depth_dropout
-        self._lengths = np.array([len(a) + sum(map(len, b)) for a, b in zip(sources, targets, strict=True)])
+        self._examples, self._ids = examples, ids
+        self._seed, self._batch_size, self._dropout = seed, batch_size, depth_dropout
+        self._lengths = np.array([each.length(ids.levels) for each in examples])
 
     def __len__(self) -> int:
-        return len(self._sources)
+        return len(self._examples)
 
     def order(self, epoch: int) -> NDArray[np.int64]:
         """A random order in which neighbours are of like length, so that batches have little padding."""
@@ -82,19 +80,20 @@ class PairExamples:
 
     def _example(self, epoch: int, index: int) -> Example:
         random = np.random.default_rng([self._seed, epoch, index])
+        example = self._examples[index]
         targets = []
-        for tokens, sketch in zip(self._targets[index], self._sketches[index], strict=True):
+        for target in example.targets:
             dropped = random.random(self._ids.levels) < self._dropout
             depth = int(np.argmax(dropped)) if dropped.any() else self._ids.levels
-            targets.append(Target(tokens, sketch, depth))
-        return Example(self._sources[index], targets)
+            targets.append(replace(target, depth=depth))
+        return Example(example.source, targets)
 
 
-def by_source(pairs: Sequence[Pair], most: int) -> dict[tuple[str, int], list[str]]:
-    """The targets of each source, in groups of `most` at most; the key is the source and the number of the group."""
-    groups: dict[tuple[str, int], list[str]] = {}
+def by_source(pairs: Sequence[Pair], most: int) -> list[list[Pair]]:
+    """The pairs of each source, in groups of `most` at most."""
+    groups: dict[tuple[str, int], list[Pair]] = {}
     seen: Counter[str] = Counter()
     for pair in pairs:
-        groups.setdefault((pair.source, seen[pair.source] // most), []).append(pair.target)
+        groups.setdefault((pair.source, seen[pair.source] // most), []).append(pair)
         seen[pair.source] += 1
-    return groups
+    return list(groups.values())

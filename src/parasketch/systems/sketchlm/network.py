@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 START, END = 0, 2
 """The ids of <|endoftext|>, which begins a row, and <|im_end|>, which ends a target."""
+GOOD = 2
+"""The grade of a target to learn; what has a lower one, 1 for weak and 0 for wrong, is there to be told from it."""
+_STEEPNESS, _MARGIN = 4.0, 0.5
+"""Of telling good targets from others: what a difference of mean log-probabilities counts, and how large it should be
+for each step between their grades."""
 _FORM_SCALE = 0.1
 """Forms must not outshout the tokens they are added to, and learn slowly: with 1 the base forgot its English."""
 
@@ -65,6 +70,7 @@ class Target:
     tokens: list[int]
     sketch: tuple[int, ...]
     depth: int
+    grade: int = GOOD
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,11 @@ class Rows:
     branches: Tensor  # (B, T) 0 in the source, 1, 2, ... in the branches
     form_of: Tensor  # (B, T) which row of `shown` gives the form, from 1; 0 where there is none
     shown: Tensor  # (targets, levels) the ids of the codes
+    source_of: Tensor  # (targets,) the row that each is in
+    grades: Tensor  # (targets,)
     target_at: Tensor  # (N,) flat positions whose next token is a target's
-    targets: Tensor  # (N,)
+    target_of: Tensor  # (N,) which target that is
+    targets: Tensor  # (N,) the next tokens
     code_at: list[Tensor]  # by level: flat positions that predict its code
     codes: list[Tensor]
 
@@ -105,7 +114,10 @@ class Rows:
             self.branches.to(device),
             self.form_of.to(device),
             self.shown.to(device),
+            self.source_of.to(device),
+            self.grades.to(device),
             self.target_at.to(device),
+            self.target_of.to(device),
             self.targets.to(device),
             [each.to(device) for each in self.code_at],
             [each.to(device) for each in self.codes],
@@ -126,7 +138,10 @@ class Rows:
         row_ids = torch.full((len(examples), length), END)
         positions, branches, form_of = (torch.zeros(len(examples), length, dtype=torch.long) for _ in range(3))
         shown: list[list[int]] = []
+        source_of: list[int] = []
+        grades: list[int] = []
         at: list[int] = []
+        target_of: list[int] = []
         wanted: list[int] = []
         code_at: list[list[int]] = [[] for _ in range(ids.levels)]
         codes: list[list[int]] = [[] for _ in range(ids.levels)]
@@ -143,10 +158,13 @@ class Rows:
                 branches[number, here] = branch
                 first = place + ids.levels - 1  # the last code predicts the first token
                 form_of[number, first : here.stop] = len(shown)
+                source_of.append(number)
+                grades.append(target.grade)
                 at += range(number * length + first, number * length + here.stop)
+                target_of += [len(shown) - 1] * (len(target.tokens) + 1)
                 wanted += [*target.tokens, END]
                 # A code is predicted from those before it, so the level after the first dropped one is the last.
-                for level in range(min(target.depth + 1, ids.levels)):
+                for level in range(min(target.depth + 1, ids.levels) if target.grade == GOOD else 0):
                     code_at[level].append(number * length + (place + level - 1 if level else len(start) - 1))
                     codes[level].append(target.sketch[level])
                 place = here.stop
@@ -157,7 +175,10 @@ class Rows:
             branches,
             form_of,
             torch.tensor(shown),
+            torch.tensor(source_of),
+            torch.tensor(grades),
             torch.tensor(at),
+            torch.tensor(target_of),
             torch.tensor(wanted),
             [torch.tensor(each, dtype=torch.long) for each in code_at],
             [torch.tensor(each, dtype=torch.long) for each in codes],
@@ -166,10 +187,12 @@ class Rows:
 
 @dataclass(eq=False)
 class Losses:
-    """Mean negative log-likelihoods of target tokens and of codes by level (0 where a batch has none)."""
+    """Mean negative log-likelihoods of good targets' tokens and of their codes by level, and how badly better targets
+    are told from worse ones; 0 where a batch has none."""
 
     target: Tensor
     codes: list[Tensor]
+    contrast: Tensor
 
 
 class SketchLM(nn.Module):
@@ -228,13 +251,29 @@ class SketchLM(nn.Module):
     def forward(self, rows: Rows) -> Losses:
         """Losses of a batch."""
         states = self.states(rows)
-        target = F.cross_entropy(self.language_model.logits(states[rows.target_at]), rows.targets)
+        logits = self.language_model.logits(states[rows.target_at])
+        nll = F.cross_entropy(logits, rows.targets, reduction="none")
+        good = rows.grades[rows.target_of] == GOOD
+        target = (nll * good).sum() / good.sum().clamp(min=1)
         codes = [
             F.cross_entropy(self.code_logits(states[at], level), wanted) if len(at) else states.new_zeros(())
             for level, (at, wanted) in enumerate(zip(rows.code_at, rows.codes, strict=True))
         ]
-        return Losses(target, codes)
+        return Losses(target, codes, _contrast(-nll, rows))
 
     def code_logits(self, states: Tensor, level: int) -> Tensor:
         """Logits (..., K) of a level's codes given states (..., width)."""
         return F.linear(states, self.code_output[level])
+
+
+def _contrast(log_probs: Tensor, rows: Rows) -> Tensor:
+    """How far the targets of a source, given the log-probabilities (N,) of their tokens, are from their grades' order.
+
+    As in SimPO (Meng et al., 2024): the mean log-probability of the better one should be larger by a margin.
+    """
+    means = log_probs.new_zeros(len(rows.grades)).index_add(0, rows.target_of, log_probs)
+    means = means / rows.target_of.bincount(minlength=len(rows.grades))
+    steps = rows.grades[:, None] - rows.grades  # (targets, targets)
+    better, worse = ((steps > 0) & (rows.source_of[:, None] == rows.source_of)).nonzero(as_tuple=True)
+    missing = F.softplus(_MARGIN * steps[better, worse] - _STEEPNESS * (means[better] - means[worse]))
+    return missing.sum() / max(len(better), 1)

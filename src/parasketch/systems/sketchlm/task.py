@@ -48,29 +48,24 @@ class SketchLMTask(Task[Rows]):
     def examples(self) -> PairExamples:
         settings = self.config.train
         groups = by_source(self._pairs, settings.targets_together)
-        sources = self._tokenizer.encode_batch([source for source, _ in groups])
-        flat = [target for targets in groups.values() for target in targets]
+        sources = self._tokenizer.encode_batch([group[0].source for group in groups])
+        flat = [pair.target for group in groups for pair in group]
         console.print(f"finding the sketches of {len(flat):,} targets of {len(groups):,} sources ...")
         encoded = zip(self._tokenizer.encode_batch(flat), self.network.form.sketches(flat), strict=True)
-        kept: list[tuple[list[int], list[list[int]], list[tuple[int, ...]]]] = []
-        left_out = 0
-        for source, targets in zip(sources, groups.values(), strict=True):
-            fitting = []
-            for tokens, sketch in [next(encoded) for _ in targets]:
-                if len(source) + len(tokens) <= settings.max_tokens:
-                    fitting.append((tokens, sketch))
-                else:
-                    left_out += 1
+        levels = self.config.model.levels
+        examples: list[Example] = []
+        for source, group in zip(sources, groups, strict=True):
+            targets = [Target(*next(encoded), levels, pair.grade) for pair in group]
+            fitting = [each for each in targets if len(source) + len(each.tokens) <= settings.max_tokens]
             if fitting:
-                kept.append((source, [tokens for tokens, _ in fitting], [sketch for _, sketch in fitting]))
-        if not kept:
+                examples.append(Example(source, fitting))
+        left_out = len(flat) - sum(len(each.targets) for each in examples)
+        if not examples:
             raise DataError(f"all pairs are longer than {settings.max_tokens} tokens (train.max_tokens)")
         if left_out:
             console.print(f"{left_out:,} pairs of more than {settings.max_tokens} tokens are left out")
         return PairExamples(
-            [source for source, _, _ in kept],
-            [targets for _, targets, _ in kept],
-            [sketches for _, _, sketches in kept],
+            examples,
             ids=self.network.ids,
             seed=settings.seed,
             batch_size=settings.batch_size,
@@ -89,11 +84,13 @@ class SketchLMTask(Task[Rows]):
     def loss(self, forward: Callable[..., Any], batch: Rows, share: float) -> Loss:
         del share
         losses: Losses = forward(batch)
-        value = losses.target + self.config.train.code_weight * torch.stack(losses.codes).sum()
+        settings = self.config.train
+        value = losses.target + settings.code_weight * torch.stack(losses.codes).sum()
+        value = value + settings.contrast_weight * losses.contrast
         # Levels that no row of the batch shows take part with a weight of 0, for the sake of several processes.
         value = value + 0 * self.network.code_output.sum()
         codes = {f"sketch_{level + 1}": each.detach() for level, each in enumerate(losses.codes)}
-        return Loss(value, {"nll": losses.target.detach(), **codes})
+        return Loss(value, {"nll": losses.target.detach(), "contrast": losses.contrast.detach(), **codes})
 
     def evaluate(self) -> DevResult | None:
         """The NLL of first references given their own sketches, none, and those of other items."""
