@@ -47,6 +47,16 @@ def read_rewrites(path: Path) -> list[Rewrites]:
     return rows
 
 
+def read_split(paths: Iterable[Path]) -> tuple[list[Rewrites], list[Rewrites]]:
+    """The rows of files to learn from, and those that are held out."""
+    train: list[Rewrites] = []
+    held: list[Rewrites] = []
+    for path in paths:
+        for number, row in enumerate(read_rewrites(path), 1):
+            (train if number % HELD_OUT else held).append(row)
+    return train, held
+
+
 def training_pairs(rows: Iterable[Rewrites], draw: random.Random) -> list[dict[str, str]]:
     """Pairs of a source and a target; those of one source follow each other."""
     pairs = []
@@ -85,11 +95,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    train: list[Rewrites] = []
-    held: list[Rewrites] = []
-    for path in arguments.files:
-        for number, row in enumerate(read_rewrites(path), 1):
-            (train if number % HELD_OUT else held).append(row)
+    train, held = read_split(arguments.files)
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_rows(arguments.out / "pairs.jsonl", training_pairs(train, random.Random(arguments.seed)))
     write_rows(

@@ -1,4 +1,4 @@
-"""scripts/use_rewrites.py: near misses are never learnt as paraphrases, and held-out rows are not learnt at all."""
+"""scripts/use_rewrites.py, use_grades.py: what is wrong is never learnt as right, and held-out rows are not learnt."""
 
 import json
 import sys
@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
+import use_grades
 import use_rewrites
 
 from parasketch.errors import DataError
@@ -44,3 +45,25 @@ def test_a_damaged_row_is_named(tmp_path: Path) -> None:
     path.write_text(row(1) + "\nfact\tonly this\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"rewrites\.tsv:2"):
         use_rewrites.read_rewrites(path)
+
+
+def test_what_is_learnt_from_grades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rewrites, graded, held = (tmp_path / name for name in ("rewrites.tsv", "graded.tsv", "held.tsv"))
+    rewrites.write_text("\n".join(row(number) for number in range(1, 41)) + "\n", encoding="utf-8")
+    graded.write_text("2\tWho?\tWho is it?\n0\tWho?\tWhy?\n2\tHeld.\tOut.\n1\tWho?\tWho is it?\n", encoding="utf-8")
+    held.write_text("1\tHeld.\tHeld!\n", encoding="utf-8")
+    arguments = [str(graded), "--held-out", str(held), "--rewrites", str(rewrites), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["use_grades.py", *arguments])
+    use_grades.main()
+    rows = rows_of(tmp_path / "out" / "graded.jsonl")
+    assert {(each["target"], each["grade"]) for each in rows if each["source"] == "Who?"} == {
+        ("Who is it?", 1),
+        ("Why?", 0),
+    }
+    assert not any(each["source"] in {"Held.", "Sentence 40."} for each in rows)
+    assert all(
+        (each["grade"] == 0) == str(each["target"]).startswith("Miss") for each in rows if each["source"] != "Who?"
+    )
+    pairs = [(each["b"], each["same"]) for each in rows_of(tmp_path / "out" / "verifier.jsonl")]
+    assert sorted(pairs) == [("Who is it?", True), ("Why?", False)]
+    assert [each["b"] for each in rows_of(tmp_path / "out" / "verifier_dev.jsonl")] == ["Held!"]

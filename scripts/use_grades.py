@@ -1,0 +1,83 @@
+"""Turn what blind readers graded into what the everyday model and its verifier learn from.
+
+    python scripts/use_grades.py docs/grades/candidates-[1-6].tsv --held-out docs/grades/candidates-7.tsv \
+        --rewrites data/rewrites/*.tsv.gz --out WORK
+
+A graded file has `grade<TAB>input<TAB>output` lines: 0 wrong, 1 weak, 2 good. Written are
+
+- `graded.jsonl`: for `parasketch train sketchlm`, the outputs of each input with their grades in random order. Rewrites
+  are mixed in, their near misses as wrong, so that the model does not forget how people write;
+- `verifier.jsonl`, `verifier_dev.jsonl`: labelled pairs for `train_verifier.py`, wrong ones against weak and good ones.
+"""
+
+import argparse
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from use_rewrites import Rewrites, read_split, write_rows
+
+from parasketch.errors import DataError
+from parasketch.files import read_lines
+from parasketch.verify.pairs import MadePair, write_pairs
+
+GRADES = ("0", "1", "2")
+Graded = dict[str, dict[str, int]]
+"""The grades of outputs by their input."""
+
+
+def read_grades(paths: Iterable[Path]) -> Graded:
+    """All files together; of several grades of the same output the lowest."""
+    grades: Graded = {}
+    for path in paths:
+        for number, line in read_lines(path):
+            fields = line.split("\t")
+            if len(fields) != 3 or fields[0] not in GRADES:
+                raise DataError("not a graded output", path=path, line=number, expected="grade, input, output")
+            outputs = grades.setdefault(fields[1], {})
+            outputs[fields[2]] = min(int(fields[0]), outputs.get(fields[2], 2))
+    return grades
+
+
+def training_rows(grades: Graded, rewrites: Sequence[Rewrites], draw: random.Random) -> list[dict[str, object]]:
+    """Sources with graded targets; those of one source follow each other."""
+    rows = []
+    everything = [(source, list(outputs.items())) for source, outputs in grades.items()]
+    everything += [(row.sentence, [*((each, 2) for each in row.paraphrases), (row.near_miss, 0)]) for row in rewrites]
+    for source, targets in everything:
+        for target, grade in draw.sample(targets, len(targets)):
+            rows.append({"source": source, "target": target, "grade": grade})
+    return rows
+
+
+def labelled_pairs(grades: Graded) -> list[MadePair]:
+    """An input and an output, which says the same unless it was found wrong."""
+    return [
+        MadePair(source, output, grade > 0, "graded", "people")
+        for source, outputs in grades.items()
+        for output, grade in outputs.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--held-out", type=Path, nargs="*", default=[], help="graded files whose inputs are not learnt")
+    parser.add_argument("--rewrites", type=Path, nargs="*", default=[])
+    parser.add_argument("--most-rewrites", type=int, default=1500, help="rewrites drawn at random (default 1500)")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    draw = random.Random(arguments.seed)
+    held = read_grades(arguments.held_out)
+    train = {source: graded for source, graded in read_grades(arguments.files).items() if source not in held}
+    rewrites, _ = read_split(arguments.rewrites)
+    rewrites = draw.sample(rewrites, min(arguments.most_rewrites, len(rewrites)))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    write_rows(arguments.out / "graded.jsonl", training_rows(train, rewrites, draw))
+    write_pairs(arguments.out / "verifier.jsonl", labelled_pairs(train))
+    write_pairs(arguments.out / "verifier_dev.jsonl", labelled_pairs(held))
+
+
+if __name__ == "__main__":
+    main()
