@@ -148,8 +148,8 @@ def test_only_good_targets_are_learnt_and_they_are_told_from_others_of_their_sou
     assert alone.contrast == 0  # nothing to tell it from; and nothing is told from targets of another source
 
     means = [-losses(Example([5, 6], [replace(target, grade=2)])).target for target in (good, weak, wrong)]
-    gaps = [(means[0] - means[1], 0.5), (means[1] - means[2], 0.5), (means[0] - means[2], 1.0)]
-    expected = torch.stack([torch.log1p(torch.exp(margin - 4 * gap)) for gap, margin in gaps]).mean()
+    gaps = [(1, means[0] - means[1]), (1, means[1] - means[2]), (2, means[0] - means[2])]
+    expected = sum(steps * torch.log1p(torch.exp(0.5 * steps - 4 * gap)) for steps, gap in gaps) / 4
     torch.testing.assert_close(together.contrast, expected)
 
 

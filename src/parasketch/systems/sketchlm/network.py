@@ -269,11 +269,13 @@ class SketchLM(nn.Module):
 def _contrast(log_probs: Tensor, rows: Rows) -> Tensor:
     """How far the targets of a source, given the log-probabilities (N,) of their tokens, are from their grades' order.
 
-    As in SimPO (Meng et al., 2024): the mean log-probability of the better one should be larger by a margin.
+    As in SimPO (Meng et al., 2024), the mean log-probability of the better one should be larger by a margin. Pairs that
+    are further apart count more.
     """
     means = log_probs.new_zeros(len(rows.grades)).index_add(0, rows.target_of, log_probs)
     means = means / rows.target_of.bincount(minlength=len(rows.grades))
     steps = rows.grades[:, None] - rows.grades  # (targets, targets)
     better, worse = ((steps > 0) & (rows.source_of[:, None] == rows.source_of)).nonzero(as_tuple=True)
-    missing = F.softplus(_MARGIN * steps[better, worse] - _STEEPNESS * (means[better] - means[worse]))
-    return missing.sum() / max(len(better), 1)
+    apart = steps[better, worse]
+    missing = F.softplus(_MARGIN * apart - _STEEPNESS * (means[better] - means[worse]))
+    return (missing * apart).sum() / apart.sum().clamp(min=1)
