@@ -41,10 +41,12 @@ def read_grades(paths: Iterable[Path]) -> Graded:
 
 def training_rows(grades: Graded, rewrites: Sequence[Rewrites], draw: random.Random) -> list[dict[str, object]]:
     """Sources with graded targets; those of one source follow each other."""
-    rows = []
-    everything = [(source, list(outputs.items())) for source, outputs in grades.items()]
-    everything += [(row.sentence, [*((each, 2) for each in row.paraphrases), (row.near_miss, 0)]) for row in rewrites]
-    for source, targets in everything:
+    together = {source: dict(outputs) for source, outputs in grades.items()}
+    for row in rewrites:
+        together.setdefault(row.sentence, {}).update(dict.fromkeys(row.paraphrases, 2) | {row.near_miss: 0})
+    rows: list[dict[str, object]] = []
+    for source, outputs in together.items():
+        targets = [(target, grade) for target, grade in outputs.items() if target]
         for target, grade in draw.sample(targets, len(targets)):
             rows.append({"source": source, "target": target, "grade": grade})
     return rows
@@ -64,7 +66,9 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--held-out", type=Path, nargs="*", default=[], help="graded files whose inputs are not learnt")
     parser.add_argument("--rewrites", type=Path, nargs="*", default=[])
-    parser.add_argument("--most-rewrites", type=int, default=1500, help="rewrites drawn at random (default 1500)")
+    parser.add_argument(
+        "--most-rewrites", type=int, default=1500, help="rewrites of other inputs, drawn at random (default 1500)"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -72,9 +76,11 @@ def main() -> None:
     held = read_grades(arguments.held_out)
     train = {source: graded for source, graded in read_grades(arguments.files).items() if source not in held}
     rewrites, _ = read_split(arguments.rewrites)
-    rewrites = draw.sample(rewrites, min(arguments.most_rewrites, len(rewrites)))
+    others = [row for row in rewrites if row.sentence not in train]
+    chosen = draw.sample(others, min(arguments.most_rewrites, len(others)))
+    chosen += [row for row in rewrites if row.sentence in train]  # what those inputs should have become
     arguments.out.mkdir(parents=True, exist_ok=True)
-    write_rows(arguments.out / "graded.jsonl", training_rows(train, rewrites, draw))
+    write_rows(arguments.out / "graded.jsonl", training_rows(train, chosen, draw))
     write_pairs(arguments.out / "verifier.jsonl", labelled_pairs(train))
     write_pairs(arguments.out / "verifier_dev.jsonl", labelled_pairs(held))
 

@@ -3,7 +3,7 @@
     python scripts/use_rewrites.py data/rewrites/*.tsv.gz --out WORK
 
 Each row is a kind, a sentence, three paraphrases of it and a near miss: a sentence that looks like a fourth but changes
-something that matters. Every 40th row is held out. Written are
+something that matters; where there is none its field is empty. Every 40th row is held out. Written are
 
 - `pairs.jsonl`, `dev.jsonl`: for `parasketch train sketchlm`. The sentence becomes its paraphrases, and one of the
   paraphrases becomes the sentence and the other two, so that the model also learns to begin from a paraphrase;
@@ -41,7 +41,7 @@ def read_rewrites(path: Path) -> list[Rewrites]:
     rows = []
     for number, line in read_lines(path):
         fields = [" ".join(field.split()) for field in line.split("\t")]
-        if len(fields) != len(FIELDS) or not all(fields):
+        if len(fields) != len(FIELDS) or not all(fields[:-1]):
             raise DataError("not a row of rewrites", path=path, line=number, expected=", ".join(FIELDS))
         rows.append(Rewrites(fields[0], fields[1], tuple(fields[2:5]), fields[5]))
     return rows
@@ -76,8 +76,9 @@ def labelled_pairs(rows: Iterable[Rewrites], draw: random.Random) -> list[MadePa
         for a in draw.sample(everyone, 3):
             b = draw.choice([each for each in everyone if each != a])
             pairs.append(MadePair(a, b, True, "rewrites", "cluster"))
-            first, second = draw.sample([a, row.near_miss], 2)
-            pairs.append(MadePair(first, second, False, "rewrites", "near_miss"))
+            if row.near_miss:
+                first, second = draw.sample([a, row.near_miss], 2)
+                pairs.append(MadePair(first, second, False, "rewrites", "near_miss"))
     return pairs
 
 
