@@ -39,6 +39,13 @@ def read_grades(paths: Iterable[Path]) -> Graded:
     return grades
 
 
+def turned(row: Rewrites, draw: random.Random) -> Rewrites:
+    """The same rewrites with one of the paraphrases as the sentence."""
+    place = draw.randrange(len(row.paraphrases))
+    others = (row.sentence, *row.paraphrases[:place], *row.paraphrases[place + 1 :])
+    return Rewrites(row.kind, row.paraphrases[place], others, row.near_miss)
+
+
 def training_rows(grades: Graded, rewrites: Sequence[Rewrites], draw: random.Random) -> list[dict[str, object]]:
     """Sources with graded targets; those of one source follow each other."""
     together = {source: dict(outputs) for source, outputs in grades.items()}
@@ -69,6 +76,9 @@ def main() -> None:
     parser.add_argument(
         "--most-rewrites", type=int, default=1500, help="rewrites of other inputs, drawn at random (default 1500)"
     )
+    parser.add_argument(
+        "--turned", type=float, default=0.4, help="share of the rewrites that are also learnt from a paraphrase on"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -79,6 +89,7 @@ def main() -> None:
     others = [row for row in rewrites if row.sentence not in train]
     chosen = draw.sample(others, min(arguments.most_rewrites, len(others)))
     chosen += [row for row in rewrites if row.sentence in train]  # what those inputs should have become
+    chosen += [turned(row, draw) for row in chosen if draw.random() < arguments.turned]
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_rows(arguments.out / "graded.jsonl", training_rows(train, chosen, draw))
     write_pairs(arguments.out / "verifier.jsonl", labelled_pairs(train))

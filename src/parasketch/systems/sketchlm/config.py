@@ -52,6 +52,8 @@ class SketchLMTrainConfig(TrainConfig):
     """Of the loss of the codes, beside 1 for that of the target's tokens."""
     contrast_weight: float = 0.5
     """Of telling good targets from weak and wrong ones of the same source, where targets have grades."""
+    grade_weight: float = 0.3
+    """Of foretelling the grade of a target from its last state."""
     depth_dropout: float = 0.2
     """Each further code of a sketch is dropped with this probability, and with it those after it."""
     form_sentences: int = 40_000
@@ -63,7 +65,7 @@ class SketchLMTrainConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(0, self, "train", "code_weight code_learning_rate contrast_weight")
+        at_least(0, self, "train", "code_weight code_learning_rate contrast_weight grade_weight")
         at_least(1, self, "train", "form_sentences max_tokens evaluation_items targets_together")
         shares(self, "train", "depth_dropout")
 

@@ -102,6 +102,7 @@ class Rows:
     grades: Tensor  # (targets,)
     target_at: Tensor  # (N,) flat positions whose next token is a target's
     target_of: Tensor  # (N,) which target that is
+    end_at: Tensor  # (targets,) flat positions of their last tokens, where their ends are predicted
     targets: Tensor  # (N,) the next tokens
     code_at: list[Tensor]  # by level: flat positions that predict its code
     codes: list[Tensor]
@@ -118,6 +119,7 @@ class Rows:
             self.grades.to(device),
             self.target_at.to(device),
             self.target_of.to(device),
+            self.end_at.to(device),
             self.targets.to(device),
             [each.to(device) for each in self.code_at],
             [each.to(device) for each in self.codes],
@@ -142,6 +144,7 @@ class Rows:
         grades: list[int] = []
         at: list[int] = []
         target_of: list[int] = []
+        end_at: list[int] = []
         wanted: list[int] = []
         code_at: list[list[int]] = [[] for _ in range(ids.levels)]
         codes: list[list[int]] = [[] for _ in range(ids.levels)]
@@ -162,6 +165,7 @@ class Rows:
                 grades.append(target.grade)
                 at += range(number * length + first, number * length + here.stop)
                 target_of += [len(shown) - 1] * (len(target.tokens) + 1)
+                end_at.append(at[-1])
                 wanted += [*target.tokens, END]
                 # A code is predicted from those before it, so the level after the first dropped one is the last.
                 for level in range(min(target.depth + 1, ids.levels) if target.grade == GOOD else 0):
@@ -179,6 +183,7 @@ class Rows:
             torch.tensor(grades),
             torch.tensor(at),
             torch.tensor(target_of),
+            torch.tensor(end_at),
             torch.tensor(wanted),
             [torch.tensor(each, dtype=torch.long) for each in code_at],
             [torch.tensor(each, dtype=torch.long) for each in codes],
@@ -187,12 +192,13 @@ class Rows:
 
 @dataclass(eq=False)
 class Losses:
-    """Mean negative log-likelihoods of good targets' tokens and of their codes by level, and how badly better targets
-    are told from worse ones; 0 where a batch has none."""
+    """Mean negative log-likelihoods of good targets' tokens and of their codes by level, how badly better targets are
+    told from worse ones, and that of the targets' grades; 0 where a batch has none."""
 
     target: Tensor
     codes: list[Tensor]
     contrast: Tensor
+    grades: Tensor
 
 
 class SketchLM(nn.Module):
@@ -215,6 +221,7 @@ class SketchLM(nn.Module):
         self.code_embedding = nn.Parameter(torch.empty(self.ids.count, width).normal_(std=0.1))
         self.form_embedding = nn.Parameter(torch.zeros(self.ids.count, width))
         self.code_output = nn.Parameter(torch.zeros(config.levels, config.codes, width))
+        self.grade_output = nn.Parameter(torch.zeros(GOOD, width + 1))
         self.form = FormEncoder(width=config.form_width, levels=config.levels, codes=config.codes)
 
     @classmethod
@@ -259,11 +266,17 @@ class SketchLM(nn.Module):
             F.cross_entropy(self.code_logits(states[at], level), wanted) if len(at) else states.new_zeros(())
             for level, (at, wanted) in enumerate(zip(rows.code_at, rows.codes, strict=True))
         ]
-        return Losses(target, codes, _contrast(-nll, rows))
+        reached = rows.grades[:, None] > torch.arange(GOOD, device=rows.grades.device)
+        grades = F.binary_cross_entropy_with_logits(self.grade_logits(states[rows.end_at]), reached.float())
+        return Losses(target, codes, _contrast(-nll, rows), grades)
 
     def code_logits(self, states: Tensor, level: int) -> Tensor:
         """Logits (..., K) of a level's codes given states (..., width)."""
         return F.linear(states, self.code_output[level])
+
+    def grade_logits(self, states: Tensor) -> Tensor:
+        """Log-odds (..., 2) that a reader grades a target as weak or better, and as good, given its last state."""
+        return F.linear(states, self.grade_output[:, :-1], self.grade_output[:, -1])
 
 
 def _contrast(log_probs: Tensor, rows: Rows) -> Tensor:

@@ -74,7 +74,7 @@ class SketchLMTask(Task[Rows]):
 
     def parameter_groups(self) -> list[ParameterGroup]:
         settings, network = self.config.train, self.network
-        codes = [network.code_embedding, network.form_embedding, network.code_output]
+        codes = [network.code_embedding, network.form_embedding, network.code_output, network.grade_output]
         adapters = [value for value in network.trained().parameters() if value.requires_grad]
         return [
             ParameterGroup(parameters=adapters, learning_rate=settings.learning_rate, betas=settings.betas),
@@ -86,11 +86,12 @@ class SketchLMTask(Task[Rows]):
         losses: Losses = forward(batch)
         settings = self.config.train
         value = losses.target + settings.code_weight * torch.stack(losses.codes).sum()
-        value = value + settings.contrast_weight * losses.contrast
+        value = value + settings.contrast_weight * losses.contrast + settings.grade_weight * losses.grades
         # Levels that no row of the batch shows take part with a weight of 0, for the sake of several processes.
         value = value + 0 * self.network.code_output.sum()
         codes = {f"sketch_{level + 1}": each.detach() for level, each in enumerate(losses.codes)}
-        return Loss(value, {"nll": losses.target.detach(), "contrast": losses.contrast.detach(), **codes})
+        others = {"contrast": losses.contrast.detach(), "grades": losses.grades.detach()}
+        return Loss(value, {"nll": losses.target.detach(), **others, **codes})
 
     def evaluate(self) -> DevResult | None:
         """The NLL of first references given their own sketches, none, and those of other items."""
@@ -151,4 +152,4 @@ class SketchLMTask(Task[Rows]):
         stored = open_model(directory)
         if stored.kind != self.kind:
             raise ModelError(f"{directory}: a model of the kind {stored.kind}, not {self.kind}")
-        stored.fill(self.network).train()
+        stored.fill(self.network, newer=("grade_output",)).train()
