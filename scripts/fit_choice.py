@@ -25,7 +25,7 @@ from parasketch.files import write_text
 from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.requests import Options, Request
 
-FEATURES = ["likelihood", "surprise", "verified", "difference", "length"]
+FEATURES = ["likelihood", "surprise", "verified", "right", "good", "difference", "length"]
 WORTH = {0: -1.0, 1: 0.0, 2: 1.5}
 """What a grade is worth."""
 Rows = list[tuple[int, str, dict[str, Any]]]

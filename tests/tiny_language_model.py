@@ -33,7 +33,7 @@ def fill(network: torch.nn.Module, seed: int = 0) -> None:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in [*network.named_buffers(), *network.named_parameters()]:
-            if "norm" not in name and "form" not in name:
+            if not any(part in name for part in ("norm", "form", "grade")):
                 tensor.copy_(torch.randn(tensor.shape, generator=generator) * 0.3)
 
 

@@ -83,6 +83,27 @@ def test_greedy_rows_take_the_most_probable_tokens_and_do_not_depend_on_neighbou
 
 
 @torch.no_grad()
+def test_the_grade_of_a_row_is_read_off_the_state_that_ends_it() -> None:
+    network = merged_network(seed=5)
+    network.grade_output.copy_(torch.randn(2, network.config.base.width + 1, generator=torch.manual_seed(1)))
+    decoding = Decoding(network)
+    grid, _ = decoding.read(SOURCES, room=40)
+    sketches = [(a, b) for a in range(4) for b in range(4)]
+    ids = torch.tensor([[network.ids.of(sketch) for sketch in sketches]] * len(SOURCES))
+    finished = 0
+    for source, rows in zip(SOURCES, decoding.generate(*decoding.begin(grid, ids), limits=[30] * 3), strict=True):
+        for sketch, row in zip(sketches, rows, strict=True):
+            if row.finished:
+                finished += 1
+                whole = Rows.from_examples([Example(source, [Target(row.tokens, (*sketch, 0), 2)])], network.ids)
+                expected = network.grade_logits(network.states(whole)[whole.end_at[0]])
+                torch.testing.assert_close(torch.tensor(row.grades), expected, atol=1e-4, rtol=1e-3)
+            else:
+                assert row.grades == (0.0, 0.0)
+    assert finished > 3
+
+
+@torch.no_grad()
 def test_sampling_depends_on_the_seed_of_the_input_alone() -> None:
     network = merged_network(seed=4)
     decoding = Decoding(network)

@@ -152,6 +152,13 @@ def test_only_good_targets_are_learnt_and_they_are_told_from_others_of_their_sou
     expected = sum(steps * torch.log1p(torch.exp(0.5 * steps - 4 * gap)) for steps, gap in gaps) / 4
     torch.testing.assert_close(together.contrast, expected)
 
+    with torch.no_grad():
+        network.grade_output[:, -1] = torch.tensor([1.0, -2.0])  # log-odds of at least weak and of good, for all
+    at_least = torch.tensor([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+    chances = torch.sigmoid(torch.tensor([1.0, -2.0]))
+    expected = -(at_least * chances.log() + (1 - at_least) * (1 - chances).log()).mean()
+    torch.testing.assert_close(losses(Example([5, 6], [good, weak, wrong])).grades, expected)
+
 
 def test_targets_are_grouped_by_source_in_order() -> None:
     pairs = [Pair("a", "1"), Pair("b", "2"), Pair("a", "3", 0), Pair("a", "4")]

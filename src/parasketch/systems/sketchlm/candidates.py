@@ -46,6 +46,8 @@ class Candidate:
     """Of the least likely of them."""
     sketch_log_prob: float
     """Of the sketch given the source; 0 without one."""
+    grades: tuple[float, float]
+    """The model's own log-odds that a reader finds it weak or better, and good."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class CandidateSearch:
     def _candidate(self, asked: _Row, row: Continuation) -> Candidate:
         text = " ".join(self._tokenizer.decode(row.tokens).split())
         mean = sum(row.log_probs) / len(row.log_probs)
-        return Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob)
+        return Candidate(text, asked.sketch, mean, min(row.log_probs), asked.sketch_log_prob, row.grades)
 
 
 def _filled(rows: list[_Row], count: int) -> list[_Row]:

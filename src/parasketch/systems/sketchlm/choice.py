@@ -43,6 +43,10 @@ class ChoiceSettings:
     """Of the log-probability of the least likely token: a word that came from nowhere."""
     verified: float = 0.15
     """Of the verifier's log-odds, which count up to 4 either way."""
+    right: float = 0.0
+    """Of the model's own log-odds that a reader would not find it wrong, which count up to 4 either way."""
+    good: float = 0.0
+    """Of its log-odds that a reader would find it good."""
     difference: float = 0.6
     """Of the share of the wording that changed, up to `enough`."""
     enough: float = 0.6
@@ -131,6 +135,8 @@ class Judge:
         return {
             "likelihood": candidate.log_prob,
             "surprise": candidate.least_log_prob,
+            "right": _bounded(candidate.grades[0]),
+            "good": _bounded(candidate.grades[1]),
             "difference": min(difference, self._settings.enough),
             "length": -abs(math.log(len(candidate.text.split()) / max(len(source.split()), 1))),
             "likeness": alike,
@@ -167,6 +173,9 @@ def _input_itself(source: str, warnings: tuple[str, ...]) -> Paraphrase:
 
 
 def _log_odds(probability: float) -> float:
+    return _bounded(math.log(max(probability, 1e-6) / max(1 - probability, 1e-6)))
+
+
+def _bounded(log_odds: float) -> float:
     """Between -4 and 4."""
-    odds = math.log(max(probability, 1e-6) / max(1 - probability, 1e-6))
-    return min(max(odds, -4.0), 4.0)
+    return min(max(log_odds, -4.0), 4.0)

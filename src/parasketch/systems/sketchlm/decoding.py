@@ -46,6 +46,8 @@ class Continuation:
     log_probs: list[float]
     """Of every token and, last, of the end; without temperature."""
     finished: bool
+    grades: tuple[float, float]
+    """Log-odds that a reader finds it weak or better, and good; 0 where it is not finished."""
 
 
 class Layer(Protocol):
@@ -158,6 +160,7 @@ class Decoding:
         alive = torch.ones(inputs, rows, dtype=torch.bool)
         tokens = torch.full((inputs, rows, max(limits) + 1), END)
         log_probs = torch.zeros(inputs, rows, max(limits) + 1)
+        grades = torch.zeros(inputs, rows, 2)
         for step in range(max(limits) + 1):
             scores = self.log_probs(states)
             top, ids = scores.topk(_MOST_CHOICES, dim=-1)
@@ -165,6 +168,8 @@ class Decoding:
             token = torch.where(alive[at, here], ids.gather(-1, choice).squeeze(-1), END)
             tokens[at, here, step] = token
             log_probs[at, here, step] = scores.gather(-1, token[..., None]).squeeze(-1)
+            ends = (alive[at, here] & (token == END))[..., None]
+            grades[at, here] = torch.where(ends, self.network.grade_logits(states), grades[at, here])
             alive[at, here] &= token != END
             going = alive[at, here]
             most = int(going.sum(1).max())
@@ -175,8 +180,10 @@ class Decoding:
                 grid, here, token = grid.choose(kept), here.gather(1, kept), token.gather(1, kept)
             states = self.advance(grid, token)
         return [
-            [_continuation(row, chances, limit) for row, chances in zip(said, sure, strict=True)]
-            for said, sure, limit in zip(tokens.tolist(), log_probs.tolist(), limits, strict=True)
+            [_continuation(*row, limit) for row in zip(said, sure, graded, strict=True)]
+            for said, sure, graded, limit in zip(
+                tokens.tolist(), log_probs.tolist(), grades.tolist(), limits, strict=True
+            )
         ]
 
     def _block(
@@ -234,8 +241,9 @@ class Sampling:
         return torch.where(rows < self._greedy, 0, drawn)[..., None]
 
 
-def _continuation(tokens: list[int], log_probs: list[float], limit: int) -> Continuation:
+def _continuation(tokens: list[int], log_probs: list[float], grades: list[float], limit: int) -> Continuation:
     tokens = tokens[: limit + 1]
     finished = END in tokens
     end = tokens.index(END) if finished else len(tokens)
-    return Continuation(tokens[:end], log_probs[: end + 1] if finished else log_probs[:end], finished)
+    weak, good = grades
+    return Continuation(tokens[:end], log_probs[: end + 1] if finished else log_probs[:end], finished, (weak, good))

@@ -208,6 +208,7 @@ class SketchLM(nn.Module):
     """
 
     kind: ClassVar[str] = KIND
+    newer_weights: ClassVar[tuple[str, ...]] = ("grade_output",)
 
     def __init__(self, config: SketchLMShape, language_model: Int8LanguageModel | None = None) -> None:
         """For training, or for generation with a language model that was trained before."""
@@ -228,7 +229,7 @@ class SketchLM(nn.Module):
     def load(cls, stored: "StoredModel") -> tuple[Self, BaseTokenizer]:
         """The network of a model directory on the base of this machine, and its tokeniser."""
         config = stored.read_config(SketchLMShape)
-        network = stored.build(lambda: cls(config))
+        network = stored.build(lambda: cls(config), newer=cls.newer_weights)
         return network, load_base(network.trained())
 
     def trained(self) -> LanguageModel:

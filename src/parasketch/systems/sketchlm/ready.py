@@ -6,6 +6,7 @@ from then on a start reads 140 MB and computes nothing.
 
 import contextlib
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -33,6 +34,7 @@ def ready_network(stored: StoredModel) -> tuple[SketchLM, BaseTokenizer]:
         network = SketchLM(shape, model)
     weights = stored.read_weights().items()
     own = {name: value.float() for name, value in weights if not name.startswith("language_model.")}
+    own.setdefault("grade_output", torch.zeros(network.grade_output.shape))  # of models older than it
     network.load_state_dict(own, assign=True)
     return network.eval(), base_tokenizer()
 

@@ -152,4 +152,4 @@ class SketchLMTask(Task[Rows]):
         stored = open_model(directory)
         if stored.kind != self.kind:
             raise ModelError(f"{directory}: a model of the kind {stored.kind}, not {self.kind}")
-        stored.fill(self.network, newer=("grade_output",)).train()
+        stored.fill(self.network, newer=self.network.newer_weights).train()
