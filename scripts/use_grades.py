@@ -19,6 +19,7 @@ from use_rewrites import Rewrites, read_split, write_rows
 
 from parasketch.errors import DataError
 from parasketch.files import read_lines
+from parasketch.generate.wording import Overlaps
 from parasketch.verify.pairs import MadePair, write_pairs
 
 GRADES = ("0", "1", "2")
@@ -46,11 +47,21 @@ def turned(row: Rewrites, draw: random.Random) -> Rewrites:
     return Rewrites(row.kind, row.paraphrases[place], others, row.near_miss)
 
 
-def training_rows(grades: Graded, rewrites: Sequence[Rewrites], draw: random.Random) -> list[dict[str, object]]:
-    """Sources with graded targets; those of one source follow each other."""
+def shared(a: str, b: str) -> float:
+    """The share of words that two sentences have in common."""
+    overlaps = Overlaps.among([a, b])
+    return float(2 * overlaps.matches[0, 0, 1] / overlaps.sizes[0].sum())
+
+
+def training_rows(
+    grades: Graded, rewrites: Sequence[Rewrites], draw: random.Random, least_shared: float = 0.0
+) -> list[dict[str, object]]:
+    """Sources with graded targets; those of one source follow each other. Bolder paraphrases are left out."""
     together = {source: dict(outputs) for source, outputs in grades.items()}
     for row in rewrites:
-        together.setdefault(row.sentence, {}).update(dict.fromkeys(row.paraphrases, 2) | {row.near_miss: 0})
+        kept = [each for each in row.paraphrases if shared(row.sentence, each) >= least_shared]
+        if kept:
+            together.setdefault(row.sentence, {}).update(dict.fromkeys(kept, 2) | {row.near_miss: 0})
     rows: list[dict[str, object]] = []
     for source, outputs in together.items():
         targets = [(target, grade) for target, grade in outputs.items() if target]
@@ -77,6 +88,12 @@ def main() -> None:
         "--most-rewrites", type=int, default=1500, help="rewrites of other inputs, drawn at random (default 1500)"
     )
     parser.add_argument(
+        "--least-shared",
+        type=float,
+        default=0.62,
+        help="share of words that a paraphrase must have in common with its sentence: bolder ones are too hard",
+    )
+    parser.add_argument(
         "--turned", type=float, default=0.4, help="share of the rewrites that are also learnt from a paraphrase on"
     )
     parser.add_argument("--out", type=Path, required=True)
@@ -91,7 +108,7 @@ def main() -> None:
     chosen += [row for row in rewrites if row.sentence in train]  # what those inputs should have become
     chosen += [turned(row, draw) for row in chosen if draw.random() < arguments.turned]
     arguments.out.mkdir(parents=True, exist_ok=True)
-    write_rows(arguments.out / "graded.jsonl", training_rows(train, chosen, draw))
+    write_rows(arguments.out / "graded.jsonl", training_rows(train, chosen, draw, arguments.least_shared))
     write_pairs(arguments.out / "verifier.jsonl", labelled_pairs(train))
     write_pairs(arguments.out / "verifier_dev.jsonl", labelled_pairs(held))
 
