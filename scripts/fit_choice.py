@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 from parasketch.console import console, track
 from parasketch.files import write_text
@@ -26,8 +27,6 @@ from parasketch.generate.paraphrases import Sketch
 from parasketch.generate.requests import Options, Request
 
 FEATURES = ["likelihood", "surprise", "verified", "right", "good", "difference", "length"]
-WORTH = {0: -1.0, 1: 0.0, 2: 1.5}
-"""What a grade is worth."""
 Rows = list[tuple[int, str, dict[str, Any]]]
 
 
@@ -66,12 +65,20 @@ def features_of(rows: Rows) -> NDArray[np.float64]:
     return np.array([[row["features"][name] for name in FEATURES] for _, _, row in rows])
 
 
-def solve(x: NDArray[np.float64], y: NDArray[np.float64], strength: float = 10.0) -> NDArray[np.float64]:
-    """Ridge regression on standardised features; weights of the features as they are."""
+def chances(
+    x: NDArray[np.float64], grades: NDArray[np.int64], asked: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], dict[str, dict[str, float]]]:
+    """Expected grades of `asked`, and the weights of "at least weak" and of "good", learnt from graded candidates."""
+    expected, weights = np.zeros(len(asked)), {}
     mean, scale = x.mean(axis=0), x.std(axis=0) + 1e-9
-    z = (x - mean) / scale
-    weights: NDArray[np.float64] = np.linalg.solve(z.T @ z + strength * np.eye(z.shape[1]), z.T @ (y - y.mean()))
-    return weights / scale
+    for grade, name in ((1, "right"), (2, "good")):
+        fitted = LogisticRegression(C=0.3, max_iter=2000).fit((x - mean) / scale, grades >= grade)
+        expected += fitted.predict_proba((asked - mean) / scale)[:, 1]
+        slopes = fitted.coef_[0] / scale
+        constant = fitted.intercept_[0] - slopes @ mean
+        values = dict(zip(FEATURES, slopes, strict=True), constant=constant)
+        weights[name] = {key: round(float(value), 2) for key, value in values.items()}
+    return expected, weights
 
 
 def fit(candidates: Path, grades: Path, folds: int = 10) -> None:
@@ -79,26 +86,23 @@ def fit(candidates: Path, grades: Path, folds: int = 10) -> None:
     lines = [line.split("\t") for line in grades.read_text("utf-8").splitlines() if line.strip()]
     given = {int(number): int(grade) for number, grade, *_ in lines}
     rows = [row for row in numbered(candidates) if row[0] in given]
-    x, y = features_of(rows), np.array([WORTH[given[number]] for number, _, _ in rows])
+    x, y = features_of(rows), np.array([given[number] for number, _, _ in rows])
     sources = sorted({source for _, source, _ in rows})
     fold = {source: place % folds for place, source in enumerate(random.Random(1).sample(sources, len(sources)))}
-    chosen: Counter[int] = Counter()
+    expected = np.zeros(len(rows))
     for number in range(folds):
-        seen = np.array([fold[source] != number for _, source, _ in rows])
-        weights = solve(x[seen], y[seen])
-        for source in (source for source in sources if fold[source] == number):
-            places = [place for place, row in enumerate(rows) if row[1] == source]
-            best = max(places, key=lambda place: float(x[place] @ weights))
-            chosen[given[rows[best][0]]] += 1
-    every = Counter(given[number] for number, _, _ in rows)
-    best_possible = Counter(max(given[n] for n, each, _ in rows if each == source) for source in sources)
-    for name, counts in (("all candidates", every), ("chosen, held out", chosen), ("best possible", best_possible)):
+        held = np.array([fold[source] == number for _, source, _ in rows])
+        expected[held] = chances(x[~held], y[~held], x[held])[0]
+    places = {source: [place for place, row in enumerate(rows) if row[1] == source] for source in sources}
+    chosen = Counter(int(y[max(each, key=lambda place: float(expected[place]))]) for each in places.values())
+    best_possible = Counter(int(max(y[each])) for each in places.values())
+    for name, counts in (("all", Counter(y.tolist())), ("chosen, held out", chosen), ("best possible", best_possible)):
         total = sum(counts.values())
         shares = "  ".join(
             f"{label} {100 * counts[g] / total:.1f} %" for g, label in enumerate(("wrong", "weak", "good"))
         )
         console.print(f"{name:18} {total:4}  {shares}")
-    print(json.dumps({name: round(float(weight), 3) for name, weight in zip(FEATURES, solve(x, y), strict=True)}))
+    print(json.dumps(chances(x, y, x)[1]))
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def test_saving_is_refused_with_a_reason(paraphraser: Paraphraser, tmp_path: Pat
         paraphraser.save_pretrained(tmp_path / "copy")
 
 
-def candidate(text: str, log_prob: float = -0.3) -> Candidate:
+def candidate(text: str, log_prob: float = -0.1) -> Candidate:
     return Candidate(text, (1, 2, 3), log_prob, log_prob, -1.0, (0.0, 0.0))
 
 

@@ -2,11 +2,12 @@
 
 A candidate is acceptable if no fact was lost or added, neither the model nor the verifier doubts it, and its wording
 really differs from the input's. Those come first; among them, and among the rest when there are
-too few, a weighted sum decides, less a penalty for overlap with what was chosen before.
+too few, the grade decides that a strict reader can be expected to give, less a penalty for overlap with what was
+chosen before.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from parasketch.generate.choice import as_repeat
 from parasketch.generate.paraphrases import Paraphrase, Sketch
-from parasketch.generate.wording import Overlaps, likeness
+from parasketch.generate.wording import Overlaps, compared_words, likeness
 from parasketch.systems.sketchlm.candidates import Candidate
 from parasketch.text.asking import changed_asking
 from parasketch.text.facts import Changes, compare, facts_of
@@ -34,35 +35,70 @@ class Verifies(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceSettings:
-    """Weights of the choice, fitted to grades of blind readers (docs/everyday.md), and what is acceptable at all."""
+class Weights:
+    """Of a logistic fit to grades of blind readers (docs/everyday.md): the log-odds are the weighted sum."""
 
-    likelihood: float = 1.5
+    constant: float
+    likelihood: float
     """Of the mean log-probability of a token given the source."""
-    surprise: float = 0.05
+    surprise: float
     """Of the log-probability of the least likely token: a word that came from nowhere."""
-    verified: float = 0.15
-    """Of the verifier's log-odds, which count up to 4 either way."""
-    right: float = 0.0
-    """Of the model's own log-odds that a reader would not find it wrong, which count up to 4 either way."""
-    good: float = 0.0
+    verified: float
+    """Of the verifier's log-odds, which count up to 4 either way, as do the next two."""
+    right: float
+    """Of the model's own log-odds that a reader would not find it wrong."""
+    good: float
     """Of its log-odds that a reader would find it good."""
-    difference: float = 0.6
+    difference: float
     """Of the share of the wording that changed, up to `enough`."""
+    length: float
+    """Against a much longer or shorter output: of the absolute log-ratio of words, negative."""
+
+    def chance(self, features: Mapping[str, float]) -> float:
+        """The probability, given features by the names above."""
+        odds = self.constant + sum(weight * features[name] for name, weight in vars(self).items() if name in features)
+        return 1 / (1 + math.exp(-odds))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceSettings:
+    """What a reader would think of a candidate, and what is acceptable at all."""
+
+    right: Weights = Weights(
+        constant=1.2,
+        likelihood=3.8,
+        surprise=0.3,
+        verified=0.25,
+        right=0.8,
+        good=-0.6,
+        difference=-0.9,
+        length=2.9,
+    )
+    """Of the chance that a reader would not find it wrong."""
+    good: Weights = Weights(
+        constant=-1.7,
+        likelihood=8.8,
+        surprise=-0.15,
+        verified=0.1,
+        right=-0.25,
+        good=0.5,
+        difference=3.9,
+        length=2.9,
+    )
+    """Of the chance that a reader would find it good."""
     enough: float = 0.6
-    length: float = 0.6
-    """Against a much longer or shorter output: of the absolute log-ratio of words."""
-    likeness: float = 4.0
-    """Of the likeness to an exemplar, where one is given."""
+    """The share of the wording above which more difference counts no more."""
+    likeness: float = 1.5
+    """Of the likeness to an exemplar, where one is given, beside the grade."""
     diversity: float = 0.3
-    """Against overlap with outputs chosen before."""
+    """Against overlap with outputs chosen before, beside the grade."""
     finalists: int = 16
     """Candidates that the verifier looks at."""
-    least_verified: float = 0.27
+    least_verified: float = 0.04
     """The verifier's probability that an acceptable output needs."""
-    least_score: float = -0.55
-    """The score that an acceptable output needs."""
-    least_difference: float = 0.15
+    least_right: float = 0.5
+    """The chance that a reader would not find it wrong that an acceptable output needs."""
+    least_difference: float = 0.1
     """The share of the wording that must have changed."""
 
 
@@ -73,14 +109,19 @@ class Judged:
     candidate: Candidate
     changes: Changes
     difference: float
+    alike: float
+    """To an exemplar; 0 without one."""
     verified: float
     features: dict[str, float]
-    """What the score is made of, by the names of the weights."""
+    """What a reader's grade is foretold from, by the names of the weights."""
+    right: float
+    """The chance that a reader would not find it wrong."""
     score: float
+    """The grade that a reader can be expected to give, 0 to 2, and likeness to an exemplar."""
 
     def problems(self, settings: ChoiceSettings) -> tuple[str, ...]:
         """Why it is not acceptable; empty if it is."""
-        unfaithful = self.changes or self.verified < settings.least_verified or self.score < settings.least_score
+        unfaithful = self.changes or self.verified < settings.least_verified or self.right < settings.least_right
         too_close = self.difference < settings.least_difference
         return ((NOT_FAITHFUL,) if unfaithful else ()) + ((TOO_CLOSE,) if too_close else ())
 
@@ -97,22 +138,23 @@ class Judge:
             return []
         texts = [candidate.text for candidate in candidates]
         facts = facts_of(source)
-        differences = 1 - Overlaps.among([source, *texts]).f1()[0, 1:]
-        alike = np.zeros(len(texts)) if exemplar is None else likeness(exemplar, texts)
+        differences = [
+            float(difference) if _plain_words(text) != _plain_words(source) else 0.0
+            for text, difference in zip(texts, 1 - Overlaps.among([source, *texts]).f1()[0, 1:], strict=True)
+        ]
+        alike = [0.0] * len(texts) if exemplar is None else likeness(exemplar, texts).tolist()
         changes = [_with_asking(compare(facts, facts_of(text)), source, text) for text in texts]
         quick = [
-            self._quick_features(source, candidate, float(difference), float(like))
-            for candidate, difference, like in zip(candidates, differences, alike, strict=True)
+            self._judged(source, *each)
+            for each in zip(candidates, changes, map(float, differences), alike, strict=True)
         ]
-        scores = [self._score(features) - 100.0 * bool(each) for features, each in zip(quick, changes, strict=True)]
-        finalists = sorted(range(len(texts)), key=lambda place: -scores[place])[: self._settings.finalists]
-        verified = self._verifier([(source, texts[place]) for place in finalists])
-        judged = []
-        for place, sure in zip(finalists, verified, strict=True):
-            features = quick[place] | {"verified": _log_odds(sure)}
-            difference = float(differences[place])
-            judged.append(Judged(candidates[place], changes[place], difference, sure, features, self._score(features)))
-        return judged
+        quick.sort(key=lambda each: each.score - 100.0 * bool(each.changes), reverse=True)
+        finalists = quick[: self._settings.finalists]
+        verified = self._verifier([(source, each.candidate.text) for each in finalists])
+        return [
+            self._judged(source, each.candidate, each.changes, each.difference, each.alike, sure)
+            for each, sure in zip(finalists, verified, strict=True)
+        ]
 
     def choose(self, source: str, judged: Sequence[Judged], n: int, warnings: tuple[str, ...] = ()) -> list[Paraphrase]:
         """Exactly n paraphrases, best first, marked where they are not acceptable."""
@@ -131,20 +173,29 @@ class Judge:
             results = [_input_itself(source, warnings)]
         return results + [as_repeat(results[place % len(results)]) for place in range(n - len(results))]
 
-    def _quick_features(self, source: str, candidate: Candidate, difference: float, alike: float) -> dict[str, float]:
-        return {
+    def _judged(
+        self,
+        source: str,
+        candidate: Candidate,
+        changes: Changes,
+        difference: float,
+        alike: float,
+        verified: float = 0.5,
+    ) -> Judged:
+        """All that is known of a candidate, `verified` as long as the verifier has not seen it."""
+        settings = self._settings
+        features = {
             "likelihood": candidate.log_prob,
             "surprise": candidate.least_log_prob,
+            "verified": _bounded(math.log(max(verified, 1e-6) / max(1 - verified, 1e-6))),
             "right": _bounded(candidate.grades[0]),
             "good": _bounded(candidate.grades[1]),
-            "difference": min(difference, self._settings.enough),
+            "difference": min(difference, settings.enough),
             "length": -abs(math.log(len(candidate.text.split()) / max(len(source.split()), 1))),
-            "likeness": alike,
         }
-
-    def _score(self, features: dict[str, float]) -> float:
-        weights: dict[str, float] = vars(self._settings)
-        return sum(weights[name] * value for name, value in features.items())
+        right = settings.right.chance(features)
+        score = right + settings.good.chance(features) + settings.likeness * alike
+        return Judged(candidate, changes, difference, alike, verified, features, right, score)
 
     def _paraphrase(self, judged: Judged, warnings: tuple[str, ...]) -> Paraphrase:
         problems = judged.problems(self._settings)
@@ -166,14 +217,15 @@ def _with_asking(changes: Changes, source: str, output: str) -> Changes:
     return Changes(changes.lost + ("the question",) * gone, changes.added + ("a question",) * new)
 
 
+def _plain_words(text: str) -> list[str]:
+    """Without casing and marks, which alone are no difference."""
+    return [word for word in compared_words(text) if word[0].isalnum()]
+
+
 def _input_itself(source: str, warnings: tuple[str, ...]) -> Paraphrase:
     return Paraphrase(
         text=source, sketch=Sketch(), score=0.0, difference=0.0, accepted=False, warnings=(*warnings, NOTHING)
     )
-
-
-def _log_odds(probability: float) -> float:
-    return _bounded(math.log(max(probability, 1e-6) / max(1 - probability, 1e-6)))
 
 
 def _bounded(log_odds: float) -> float:
