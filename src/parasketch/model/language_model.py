@@ -6,44 +6,13 @@ an adapter then has one side path where four would cost more time than the matri
 """
 
 import math
-from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-
-@dataclass(frozen=True, kw_only=True)
-class LanguageModelShape:
-    """The sizes of a Llama model; the defaults are those of SmolLM2-135M."""
-
-    vocabulary: int = 49_152
-    width: int = 576
-    layers: int = 30
-    heads: int = 9
-    kv_heads: int = 3
-    ff: int = 1536
-    rope_base: float = 100_000.0
-    norm_eps: float = 1e-5
-
-    @property
-    def head_width(self) -> int:
-        """Dimensions of one attention head."""
-        return self.width // self.heads
-
-
-@dataclass
-class PrefixCache:
-    """Keys and values of sources, which all continuations of a source share: a list by layer of (B, kv_heads, T, d)."""
-
-    keys: list[Tensor]
-    values: list[Tensor]
-    lengths: Tensor  # (B,)
-
-    def mask(self) -> Tensor:
-        """True where a source has a token, (B, T)."""
-        return torch.arange(self.keys[0].shape[2], device=self.lengths.device) < self.lengths[:, None]
+from parasketch.model.language_model_shape import LanguageModelShape
 
 
 class AdaptedLinear(nn.Module):

@@ -1,0 +1,112 @@
+"""A model of this kind at work on onnxruntime: vectors of tokens and codes, states, and what they predict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from parasketch.light.language_model_graph import BODY, HEAD
+from parasketch.light.sessions import Session
+from parasketch.systems.sketchlm.config import SketchLMShape
+from parasketch.systems.sketchlm.form import FormEncoder
+from parasketch.systems.sketchlm.ids import FORM_SCALE, SketchIds
+from parasketch.systems.sketchlm.merging import OWN
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+READY = "weights.safetensors"
+"""The file of weights of a model that was made ready."""
+_NOT_SEEN = np.float32(-np.inf)
+
+
+@dataclass(frozen=True)
+class NextTokens:
+    """The likeliest next tokens, best first: log-probabilities and ids, both (..., choices)."""
+
+    log_probs: Floats
+    ids: Ints
+
+
+class SketchModel:
+    """What generation asks of a model; arrays in and out."""
+
+    def __init__(self, directory: Path, shape: SketchLMShape, embedding: NDArray[Any]) -> None:
+        """Of a directory that was made ready; `embedding` (vocabulary, width) is the base's."""
+        self.shape, self._embedding = shape, embedding
+        self.ids = SketchIds(shape.base.vocabulary, shape.levels, shape.codes)
+        with safe_open(directory / READY, "np") as file:
+            own: dict[str, Floats] = {name: file.get_tensor(name) for name in (*OWN, "first")}
+        self._code_embedding, self._form_embedding = own["code_embedding"], own["form_embedding"]
+        self._code_output, self._grade_output = own["code_output"], own["grade_output"]
+        self.first: Floats = own["first"]
+        """Keys and values of the token that begins every row, (2, layers, kv_heads, 1, d)."""
+        self.form = FormEncoder(own["form.projection"], own["form.quantizer.codebooks"])
+        self._body, self._head = Session(directory / BODY), Session(directory / HEAD)
+        self._cosines, self._sines = _turns(shape, 256)
+
+    def embed(self, ids: Ints) -> Floats:
+        """Input vectors (..., width) of ids (...), of tokens and of codes."""
+        codes = ids - self.ids.vocabulary
+        tokens: Floats = self._embedding[np.where(codes < 0, ids, 0)].astype(np.float32)
+        return np.where(codes[..., None] < 0, tokens, self._code_embedding[np.maximum(codes, 0)])
+
+    def form_vectors(self, codes: Ints) -> Floats:
+        """The sum (..., width) of the vectors of codes given as ids (..., levels)."""
+        vectors: Floats = np.float32(FORM_SCALE) * self._form_embedding[codes - self.ids.vocabulary].sum(axis=-2)
+        return vectors
+
+    def run(self, x: Floats, places: Ints, sees: NDArray[np.bool_], shared: Floats, own: Floats) -> tuple[Floats, Floats]:
+        """States (B, S, width) of tokens, and their keys and values (2, layers, B, kv_heads, S, d).
+
+        The tokens are given as vectors x (B, S, width) at their places (B, S). `shared` (2, layers, B, kv_heads, P, d)
+        has the keys and values that all tokens of an input may see, `own` (2, layers, B, kv_heads, S, U, d) those of
+        each token alone; `sees` (B, S, P + S + U) says which of them, and of the new ones between them, it does see.
+        """
+        most = int(places.max()) + 1
+        if most > len(self._cosines):
+            self._cosines, self._sines = _turns(self.shape, 2 * most)
+        inputs: dict[str, NDArray[Any]] = {
+            "x": x,
+            "places": places,
+            "mask": np.where(sees, np.float32(0), _NOT_SEEN)[:, None, :, None],
+            "cosines": self._cosines,
+            "sines": self._sines,
+        }
+        layers = range(self.shape.base.layers)
+        for kind, name in enumerate(("keys", "values")):
+            for layer in layers:
+                inputs[f"shared_{name}_{layer}"] = shared[kind, layer]
+                inputs[f"own_{name}_{layer}"] = own[kind, layer]
+        found = self._body.run(inputs)
+        new = np.stack([[found[f"{name}_{layer}"] for layer in layers] for name in ("keys", "values")])
+        return found["states"].reshape(x.shape), new
+
+    def next_tokens(self, states: Floats) -> NextTokens:
+        """What may come next, given states (..., width)."""
+        found = self._head.run({"states": states.reshape(-1, states.shape[-1])})
+        return NextTokens(*(found[name].reshape(*states.shape[:-1], -1) for name in ("log_probs", "ids")))
+
+    def code_log_probs(self, states: Floats, level: int) -> Floats:
+        """Log-probabilities (..., K) of a level's codes given states (..., width)."""
+        logits = states @ self._code_output[level].T
+        logits -= logits.max(axis=-1, keepdims=True)
+        log_probs: Floats = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        return log_probs
+
+    def grade_logits(self, states: Floats) -> Floats:
+        """Log-odds (..., 2) that a reader grades a target as weak or better, and as good, given its last state."""
+        logits: Floats = states @ self._grade_output[:, :-1].T + self._grade_output[:, -1]
+        return logits
+
+
+def _turns(shape: SketchLMShape, positions: int) -> tuple[Floats, Floats]:
+    """Cosines and sines (positions, d / 2) of how far the pairs of a head are turned at each position."""
+    width = shape.base.head_width
+    frequencies = shape.base.rope_base ** (-np.arange(0, width, 2) / width)
+    angles = np.arange(positions)[:, None] * frequencies
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
