@@ -1,7 +1,7 @@
 """A language model of Llama's architecture as two graphs: one reads tokens, the other says which come next.
 
 Both point into one file of weights, whose matrices are (inputs, outputs), in 8 bits with a scale for each output
-(`.values`, `.scales`) or in full precision (`.values` alone).
+(`.values`, `.scales`) or in full precision (`.values` alone); `.gain` is that of the norm before a matrix.
 
 The first graph reads sources and continues them, B inputs with S tokens each. All of them see keys and values that the
 tokens of an input share, S more that are made here, and U of their own; `mask` is added to the scores and says what
@@ -10,8 +10,6 @@ they had before.
 """
 
 from pathlib import Path
-
-import numpy as np
 
 from parasketch.light.graphs import FLOAT, FUSED, INT64, Graph
 from parasketch.model.language_model_shape import LanguageModelShape
@@ -26,10 +24,10 @@ def write_body(weights: Path, shape: LanguageModelShape) -> None:
     graph = Graph(weights)
     layers = _Layers(graph, shape)
     x = graph.as_rows(layers.x, shape.width)
-    normed = graph.op("SimplifiedLayerNormalization", x, layers.gain, axis=-1, epsilon=shape.norm_eps)
-    for layer in range(shape.layers):
-        last = layer == shape.layers - 1
-        x, normed = layers.add(layer, x, normed, graph.stored("norm") if last else layers.gain)
+    gains = [graph.stored(f"{layer}.qkv.gain") for layer in range(shape.layers)] + [graph.stored("norm")]
+    normed = graph.op("SimplifiedLayerNormalization", x, gains[0], axis=-1, epsilon=shape.norm_eps)
+    for layer, gain in enumerate(gains[1:]):
+        x, normed = layers.add(layer, x, normed, gain)
     graph.output("states", normed, ["rows", shape.width])
     graph.save(weights.parent / BODY, description="Reads tokens, in the light of those before them.")
 
@@ -56,7 +54,6 @@ class _Layers:
         self._places = graph.input("places", INT64, ["inputs", "tokens"])
         self._mask = graph.input("mask", FLOAT, ["inputs", 1, "tokens", 1, "seen"])
         self._turns = [graph.input(name, FLOAT, ["positions", shape.head_width // 2]) for name in ("cosines", "sines")]
-        self.gain = graph.constant(np.ones(shape.width, dtype=np.float32))  # the real ones are part of the matrices
         self._middles = graph.middles(graph.as_rows(self.x, shape.width))
         sizes = graph.op("Shape", self._places)
         groups, width = shape.heads // shape.kv_heads, shape.head_width
@@ -78,7 +75,7 @@ class _Layers:
         """States (N, width) after a layer, as they are and normed by `gain`, given both before it."""
         graph = self._graph
         attended = self._attend(layer, self._linear(normed, f"{layer}.qkv"))
-        x, normed = self._join(x, self._linear(attended, f"{layer}.out"), self.gain)
+        x, normed = self._join(x, self._linear(attended, f"{layer}.out"), graph.stored(f"{layer}.gate_up.gain"))
         ff = self._shape.ff
         both = self._linear(normed, f"{layer}.gate_up")
         gate, up = graph.ops("Split", both, graph.constant([ff, ff]), outputs=2, axis=-1)
@@ -89,9 +86,7 @@ class _Layers:
         """What the tokens (N, width) see, given their queries, keys and values side by side."""
         graph, shape = self._graph, self._shape
         kv = shape.kv_heads * shape.head_width
-        turning, values = graph.ops(
-            "Split", projected, graph.constant([shape.width + kv, kv]), outputs=2, axis=-1
-        )
+        turning, values = graph.ops("Split", projected, graph.constant([shape.width + kv, kv]), outputs=2, axis=-1)
         turned = graph.op(
             "RotaryEmbedding", graph.op("Reshape", turning, self._by_token), self._places, *self._turns, domain=FUSED
         )

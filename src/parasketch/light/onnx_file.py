@@ -52,7 +52,11 @@ class OnnxGraph:
 
     def to_bytes(self, name: str, description: str, *, ir_version: int, opsets: Mapping[str, int]) -> bytes:
         """The content of a file."""
-        graph = _fields(1, [node.to_bytes() for node in self.nodes]) + _text(2, name) + _fields(5, self.initializers.values())
+        graph = (
+            _fields(1, [node.to_bytes() for node in self.nodes])
+            + _text(2, name)
+            + _fields(5, self.initializers.values())
+        )
         graph += _fields(11, self.inputs) + _fields(12, self.outputs)
         imports = [_text(1, domain) + _number(2, version) for domain, version in opsets.items()]
         model = _number(1, ir_version) + _text(2, "parasketch") + _text(6, description)

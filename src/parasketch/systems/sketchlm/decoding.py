@@ -16,7 +16,7 @@ from parasketch.systems.sketchlm.model import Floats, Ints, SketchModel
 
 _WORTH_PACKING = 0.75
 """Rows are taken out of the grid when no more than this share of them goes on."""
-_MORE_ROOM = 16
+_MORE_ROOM = 8
 """Tokens that rows get room for at a time."""
 
 
@@ -32,9 +32,11 @@ class Grid:
 
     def choose(self, rows: Ints) -> "Grid":
         """Another grid of rows (B, S') of this one, which may repeat."""
-        own = np.zeros((*self.own.shape[:4], rows.shape[1], *self.own.shape[5:]), dtype=np.float32)
-        for number, chosen in enumerate(rows):
-            own[:, :, number, :, :, : self.used] = self.own[:, :, number, :, :, : self.used].take(chosen, axis=3)
+        room = self.used + _MORE_ROOM
+        own = np.zeros((*self.own.shape[:4], rows.shape[1], room, self.own.shape[-1]), dtype=np.float32)
+        for number, chosen in enumerate(rows if self.used else ()):
+            for place, row in enumerate(chosen):
+                own[:, :, number, :, place, : self.used] = self.own[:, :, number, :, row, : self.used]
         form = None if self.form is None else np.take_along_axis(self.form, rows[..., None], axis=1)
         return Grid(self.shared, self.lengths, own, self.used, form)
 
@@ -154,7 +156,9 @@ class Decoding:
         """
         inputs, rows = states.shape[:2]
         at = np.arange(inputs)[:, None]
-        here = np.broadcast_to(np.arange(rows), (inputs, rows))  # (B, S') the row that each row of the grid was at first
+        here = np.broadcast_to(
+            np.arange(rows), (inputs, rows)
+        )  # (B, S') the row that each row of the grid was at first
         alive = np.ones((inputs, rows), dtype=bool)
         tokens = np.full((inputs, rows, max(limits) + 1), END)
         log_probs: Floats = np.zeros(tokens.shape, dtype=np.float32)
@@ -197,7 +201,10 @@ class Sampling:
         """Which of the best tokens, whose log-probabilities are (B, S, choices), the rows (B, S) take, (B, S)."""
         choices = np.arange(log_probs.shape[-1])
         chances = np.stack(
-            [uniform(random_bits(seed, step, each[:, None], choices)) for seed, each in zip(self._seeds, rows, strict=True)]
+            [
+                uniform(random_bits(seed, step, each[:, None], choices))
+                for seed, each in zip(self._seeds, rows, strict=True)
+            ]
         )
         noise = -np.log(-np.log(np.clip(chances, 1e-9, 1 - 1e-7)))
         scores = log_probs / self._temperature

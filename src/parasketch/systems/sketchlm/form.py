@@ -92,7 +92,7 @@ def form_vectors(rows: Sequence[dict[int, float]], projection: Floats) -> Floats
 
 
 def fit_projection(sentences: Sequence[str], width: int, *, seed: int) -> tuple[Floats, list[dict[int, float]]]:
-    """A projection (HASHES, width) for sentences, and the features of some of them for the quantiser to be fitted to."""
+    """A projection (HASHES, width) for sentences, and the features of those that codes are fitted to."""
     from scipy.sparse import csr_matrix
     from sklearn.decomposition import TruncatedSVD
 

@@ -1,6 +1,10 @@
 """Which ids a row has: those of the base's tokens, and above them those of the codes."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 START, END = 0, 2
 """The ids of <|endoftext|>, which begins a row, and <|im_end|>, which ends a target."""
@@ -34,3 +38,9 @@ class SketchIds:
     def first(self, level: int) -> int:
         """The id of code 0 of a level (from 0)."""
         return self.vocabulary + 1 + level * (self.codes + 1)
+
+    def vectors(self, ids: NDArray[np.int64], tokens: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float32]:
+        """The vectors (..., width) of ids (...), given those of all tokens and of all codes, in full precision."""
+        place = ids - self.vocabulary
+        found = np.where(place[..., None] < 0, tokens[np.where(place < 0, ids, 0)], codes[np.maximum(place, 0)])
+        return found.astype(np.float32)

@@ -1,16 +1,18 @@
 """From what was trained and its base to what generation reads: adapters merged, matrices in 8 bits, all in NumPy.
 
 The very first token of a row is never read in 8 bits: its inner values are so large that all others would be lost, and
-every row begins with the same one. So its keys and values are computed here, in full precision, and stored.
+every row begins with the same one. So its keys and values, computed in full precision, are stored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.errors import ModelError
+from parasketch.systems.sketchlm.base import BaseTokenizer
+from parasketch.systems.sketchlm.calibration import PAIRS, Reading, divisors
 from parasketch.systems.sketchlm.config import SketchLMShape
 from parasketch.systems.sketchlm.form import HASHES
 from parasketch.systems.sketchlm.ids import START, SketchIds
@@ -26,23 +28,52 @@ _GAINS = {"qkv": "attention_norm", "gate_up": "ff_norm"}
 _LARGEST = 127
 
 
-def merged(shape: SketchLMShape, trained: Mapping[str, NDArray[Any]], base: Mapping[str, NDArray[Any]]) -> Arrays:
-    """The tensors of the graphs and of all that stands around them."""
+def merged(
+    shape: SketchLMShape,
+    trained: Mapping[str, NDArray[Any]],
+    base: Mapping[str, NDArray[Any]],
+    samples: Sequence[Sequence[int]],
+    store: Callable[[str, Floats], Arrays] | None = None,
+) -> Arrays:
+    """The tensors of the graphs and of all that stands around them.
+
+    `samples` are rows of ids such as those in use. `store` says how a matrix (outputs, inputs) is stored under its
+    name: in 8 bits, if it does not say otherwise.
+    """
+    store = store or in_bytes
     layers = _Layers(shape, trained, base)
-    first = base["embedding"][START].astype(np.float32)
-    keys, values = [], []
+    ids = SketchIds(shape.base.vocabulary, shape.levels, shape.codes)
+    rows = [ids.vectors(np.array(sample), base["embedding"], trained["code_embedding"]) for sample in samples]
+    reading = Reading(shape.base, rows)
     arrays: Arrays = {name: trained[name].astype(np.float32) for name in OWN if name in trained}
     arrays.setdefault("grade_output", np.zeros((2, shape.base.width + 1), dtype=np.float32))  # of models older than it
+    firsts = []
     for layer in range(shape.base.layers):
         matrices = {part: layers.matrix(layer, part) for part in PARTS}
-        first, key, value = _read_first(first, matrices, shape)
-        keys.append(key)
-        values.append(value)
+        first, inputs = reading.layer(matrices)
+        firsts.append(first)
+        for part in _GAINS:
+            by = divisors(inputs[part], matrices[part])
+            matrices[part] = matrices[part] * by
+            arrays[f"{layer}.{part}.gain"] = 1 / by
+        by = divisors(inputs["down"], matrices["down"])
+        matrices["down"] = matrices["down"] * by
+        matrices["gate_up"][shape.base.ff :] /= by[:, None]
         for part, matrix in matrices.items():
-            arrays |= in_bytes(f"{layer}.{part}", matrix)
-    arrays |= in_bytes("output", base["embedding"].astype(np.float32))
-    arrays |= {"norm": base["norm.weight"].astype(np.float32), "first": np.stack([keys, values])}
+            arrays |= store(f"{layer}.{part}", matrix)
+    arrays |= store("output", base["embedding"].astype(np.float32))
+    arrays |= {"norm": base["norm.weight"].astype(np.float32), "first": np.stack(firsts, axis=1)}
     return arrays
+
+
+def sample_ids(tokenizer: BaseTokenizer, ids: SketchIds) -> list[list[int]]:
+    """Rows of ids such as those that are read in use."""
+    rows = []
+    for number, pair in enumerate(PAIRS):
+        source, target = tokenizer.encode_batch(pair)
+        codes = ids.of((number % ids.codes,) * (number % (ids.levels + 1)))
+        rows.append([START, *source, ids.sketch, *codes, *target])
+    return rows
 
 
 def in_bytes(name: str, matrix: Floats) -> Arrays:
@@ -107,27 +138,5 @@ class _Layers:
         down, up = (self._trained[f"language_model.{name}.{way}"].astype(np.float32) for way in ("down", "up"))
         matrix: Floats = self._base[f"{name}.weight"].astype(np.float32) + self._scale * (up @ down)
         if part in _GAINS:
-            matrix *= self._base[f"blocks.{layer}.{_GAINS[part]}.weight"].astype(np.float32)
+            matrix = matrix * self._base[f"blocks.{layer}.{_GAINS[part]}.weight"].astype(np.float32)
         return matrix
-
-
-def _read_first(x: Floats, matrices: Mapping[str, Floats], shape: SketchLMShape) -> tuple[Floats, Floats, Floats]:
-    """The state (width,) of the first token after a layer, and its keys and values (kv_heads, 1, d).
-
-    It sees itself alone, so what it attends to are its own values; and the first place is not turned.
-    """
-    base = shape.base
-    kv = base.kv_heads * base.head_width
-    _, key, value = np.split(matrices["qkv"] @ _normed(x, base.norm_eps), [base.width, base.width + kv])
-    key, value = (each.reshape(base.kv_heads, 1, base.head_width) for each in (key, value))
-    attended = np.repeat(value, base.heads // base.kv_heads, axis=0).ravel()
-    x = x + matrices["out"] @ attended
-    gate, up = np.split(matrices["gate_up"] @ _normed(x, base.norm_eps), 2)
-    with np.errstate(over="ignore"):  # of a large negative gate nothing is left
-        x = x + matrices["down"] @ (gate / (1 + np.exp(-gate)) * up)
-    return x, key, value
-
-
-def _normed(x: Floats, eps: float) -> Floats:
-    result: Floats = x / np.sqrt(np.square(x).mean() + np.float32(eps))
-    return result

@@ -1,6 +1,5 @@
 """A model of this kind at work on onnxruntime: vectors of tokens and codes, states, and what they predict."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from safetensors import safe_open
 
 from parasketch.light.language_model_graph import BODY, HEAD
 from parasketch.light.sessions import Session
+from parasketch.systems.sketchlm.calibration import turns
 from parasketch.systems.sketchlm.config import SketchLMShape
 from parasketch.systems.sketchlm.form import FormEncoder
 from parasketch.systems.sketchlm.ids import FORM_SCALE, SketchIds
@@ -47,20 +47,20 @@ class SketchModel:
         """Keys and values of the token that begins every row, (2, layers, kv_heads, 1, d)."""
         self.form = FormEncoder(own["form.projection"], own["form.quantizer.codebooks"])
         self._body, self._head = Session(directory / BODY), Session(directory / HEAD)
-        self._cosines, self._sines = _turns(shape, 256)
+        self._cosines, self._sines = turns(shape.base, np.arange(256))
 
     def embed(self, ids: Ints) -> Floats:
         """Input vectors (..., width) of ids (...), of tokens and of codes."""
-        codes = ids - self.ids.vocabulary
-        tokens: Floats = self._embedding[np.where(codes < 0, ids, 0)].astype(np.float32)
-        return np.where(codes[..., None] < 0, tokens, self._code_embedding[np.maximum(codes, 0)])
+        return self.ids.vectors(ids, self._embedding, self._code_embedding)
 
     def form_vectors(self, codes: Ints) -> Floats:
         """The sum (..., width) of the vectors of codes given as ids (..., levels)."""
         vectors: Floats = np.float32(FORM_SCALE) * self._form_embedding[codes - self.ids.vocabulary].sum(axis=-2)
         return vectors
 
-    def run(self, x: Floats, places: Ints, sees: NDArray[np.bool_], shared: Floats, own: Floats) -> tuple[Floats, Floats]:
+    def run(
+        self, x: Floats, places: Ints, sees: NDArray[np.bool_], shared: Floats, own: Floats
+    ) -> tuple[Floats, Floats]:
         """States (B, S, width) of tokens, and their keys and values (2, layers, B, kv_heads, S, d).
 
         The tokens are given as vectors x (B, S, width) at their places (B, S). `shared` (2, layers, B, kv_heads, P, d)
@@ -69,7 +69,7 @@ class SketchModel:
         """
         most = int(places.max()) + 1
         if most > len(self._cosines):
-            self._cosines, self._sines = _turns(self.shape, 2 * most)
+            self._cosines, self._sines = turns(self.shape.base, np.arange(2 * most))
         inputs: dict[str, NDArray[Any]] = {
             "x": x,
             "places": places,
@@ -102,11 +102,3 @@ class SketchModel:
         """Log-odds (..., 2) that a reader grades a target as weak or better, and as good, given its last state."""
         logits: Floats = states @ self._grade_output[:, :-1].T + self._grade_output[:, -1]
         return logits
-
-
-def _turns(shape: SketchLMShape, positions: int) -> tuple[Floats, Floats]:
-    """Cosines and sines (positions, d / 2) of how far the pairs of a head are turned at each position."""
-    width = shape.base.head_width
-    frequencies = shape.base.rope_base ** (-np.arange(0, width, 2) / width)
-    angles = np.arange(positions)[:, None] * frequencies
-    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)

@@ -16,9 +16,10 @@ from parasketch.files import cache_directory, sha256, write_directory
 from parasketch.light.language_model_graph import write_body, write_head
 from parasketch.light.stored import mapped
 from parasketch.model.directory import TOKENIZER, WEIGHTS, ModelDirectory
-from parasketch.systems.sketchlm.base import base_directory, origin, read_base
+from parasketch.systems.sketchlm.base import base_directory, base_tokenizer, origin, read_base
 from parasketch.systems.sketchlm.config import SketchLMShape
-from parasketch.systems.sketchlm.merging import Arrays, base_shapes, check_shapes, merged
+from parasketch.systems.sketchlm.ids import SketchIds
+from parasketch.systems.sketchlm.merging import Arrays, base_shapes, check_shapes, merged, sample_ids
 from parasketch.systems.sketchlm.model import READY, SketchModel
 from parasketch.systems.sketchlm.place import WEIGHTS as BASE_WEIGHTS
 
@@ -65,4 +66,6 @@ def _merged(stored: ModelDirectory, shape: SketchLMShape) -> Arrays:
     check_shapes(shape, trained, str(path))
     for name in (WEIGHTS, TOKENIZER):
         stored.check_hash(name)
-    return merged(shape, trained, read_base(base_shapes(shape)))
+    base = read_base(base_shapes(shape))
+    ids = SketchIds(shape.base.vocabulary, shape.levels, shape.codes)
+    return merged(shape, trained, base, sample_ids(base_tokenizer(), ids))
