@@ -50,7 +50,9 @@ class Graph:
 
     def op(self, kind: str, *inputs: str, domain: str = "", **attributes: Attribute) -> str:
         """Add an operation with one output."""
-        [result] = self.ops(kind, *inputs, outputs=1, domain=domain, **attributes)
+        self._count += 1
+        result = f"v{self._count}"
+        self._graph.nodes.append(Node(kind, list(inputs), [result], domain, attributes))
         return result
 
     def ops(

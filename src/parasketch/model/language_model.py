@@ -120,9 +120,9 @@ def _heads_of(
     Queries and keys are turned by their positions, halves paired.
     """
     every = projected.view(*projected.shape[:2], -1, shape.head_width).transpose(1, 2)
-    turning, v = every.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
+    turning, v = every.tensor_split([shape.heads + shape.kv_heads], dim=1)
     cos, sin = rotation
     first, second = turning.chunk(2, dim=-1)
     turned = turning * cos + torch.cat([-second, first], dim=-1) * sin
-    q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
+    q, k = turned.tensor_split([shape.heads], dim=1)
     return q, k, v

@@ -83,7 +83,8 @@ def divisors(inputs: Floats, matrix: Floats) -> Floats:
     """What the channels of inputs (N, inputs) are best divided by before a matrix (outputs, inputs), (inputs,)."""
     values, weights = (np.maximum(np.abs(each).max(axis=0), 1e-5) for each in (inputs, matrix))
     result: Floats = values**_SHARE / weights ** (1 - _SHARE)
-    return result / np.exp(np.log(result).mean())
+    result /= np.exp(np.log(result).mean())
+    return result
 
 
 def _attend(query: Floats, key: Floats, value: Floats) -> Floats:
@@ -94,4 +95,5 @@ def _attend(query: Floats, key: Floats, value: Floats) -> Floats:
     scores = np.where(np.tri(length, dtype=bool), scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
-    return np.einsum("kgst,tkd->skgd", weights, value).reshape(length, heads * width)
+    seen: Floats = np.einsum("kgst,tkd->skgd", weights, value).reshape(length, heads * width)
+    return seen

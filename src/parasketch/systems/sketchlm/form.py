@@ -88,7 +88,8 @@ def form_vectors(rows: Sequence[dict[int, float]], projection: Floats) -> Floats
     result = np.zeros((len(rows), projection.shape[1]), dtype=np.float32)
     for number, features in enumerate(rows):
         result[number] = np.array(list(features.values()), dtype=np.float32) @ projection[list(features)]
-    return result / np.maximum(np.linalg.norm(result, axis=-1, keepdims=True), 1e-12)
+    result /= np.maximum(np.linalg.norm(result, axis=-1, keepdims=True), 1e-12)
+    return result
 
 
 def fit_projection(sentences: Sequence[str], width: int, *, seed: int) -> tuple[Floats, list[dict[int, float]]]:

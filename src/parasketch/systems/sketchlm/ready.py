@@ -16,12 +16,13 @@ from parasketch.files import cache_directory, sha256, write_directory
 from parasketch.light.language_model_graph import write_body, write_head
 from parasketch.light.stored import mapped
 from parasketch.model.directory import TOKENIZER, WEIGHTS, ModelDirectory
-from parasketch.systems.sketchlm.base import base_directory, base_tokenizer, origin, read_base
+from parasketch.systems.sketchlm.base import base_tokenizer, origin, read_base
 from parasketch.systems.sketchlm.config import SketchLMShape
 from parasketch.systems.sketchlm.ids import SketchIds
 from parasketch.systems.sketchlm.merging import Arrays, base_shapes, check_shapes, merged, sample_ids
 from parasketch.systems.sketchlm.model import READY, SketchModel
 from parasketch.systems.sketchlm.place import WEIGHTS as BASE_WEIGHTS
+from parasketch.systems.sketchlm.place import base_directory
 
 _FORMAT = 1
 """Of what is kept: another one is another directory."""
