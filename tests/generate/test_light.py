@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx", reason="exporting needs the extra `export`")
-
 from parasketch.errors import ModelError, UsageError
 from parasketch.generate.backend import Backend
 from parasketch.generate.paraphraser import Paraphraser
@@ -101,6 +99,14 @@ def test_eight_bits_are_nearly_the_same(model: HRQVAE, tokenizer: Tokenizer, tmp
     size = (tmp_path / "light" / "model.safetensors").stat().st_size
     assert size < 0.5 * (tmp_path / "model" / "model.safetensors").stat().st_size
     assert json.loads((tmp_path / "light" / "config.json").read_text())["onnx"] == {"opset": OPSET, "int8": True}
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_files_are_what_the_standard_asks_for(model: HRQVAE, tokenizer: Tokenizer, tmp_path: Path, int8: bool) -> None:
+    checker = pytest.importorskip("onnx.checker")
+    save_model(tmp_path / "model", model, tokenizer)
+    for name in export_model(tmp_path / "model", tmp_path / "light", int8=int8):
+        checker.check_model(str(tmp_path / "light" / name))
 
 
 def test_a_damaged_export_is_refused(model: HRQVAE, tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Decoding over the shared cache of a source gives what reading the whole row at once gives."""
 
 import numpy as np
+import pytest
 import torch
 from tiny_language_model import ready, tiny_network
 
+from parasketch.light import sessions
 from parasketch.systems.sketchlm.decoding import Decoding, Sampling
 from parasketch.systems.sketchlm.ids import END, START
 from parasketch.systems.sketchlm.model import NextTokens, SketchModel
@@ -136,6 +138,15 @@ def _best(model: SketchModel, sources: list[list[int]]) -> NextTokens:
     for token in (7, 20, 33):
         states = decoding.advance(grid, np.full((len(sources), 2), token))
     return model.next_tokens(states)
+
+
+def test_cpus_that_add_bytes_up_in_16_bits_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = tiny_network(seed=2)
+    known = _best(ready(network, exact=False), SOURCES)
+    monkeypatch.setattr(sessions, "multiplies_bytes", lambda: False)
+    found = _best(ready(network, exact=False), SOURCES)
+    assert (found.ids == known.ids).all()
+    np.testing.assert_allclose(found.log_probs, known.log_probs, atol=1e-5, rtol=1e-4)
 
 
 def test_a_model_in_8_bits_is_close_and_a_row_does_not_depend_on_its_neighbours() -> None:

@@ -1,6 +1,9 @@
 """The language-model kind is trained, cut, resumed, saved and loaded like every other."""
 
+import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from tiny_language_model import PAIRS, SHAPE, tiny_network, write_pairs
 
 from parasketch.data.records import EvalItem
 from parasketch.errors import DataError, ModelError, UsageError
+from parasketch.generate.paraphraser import Paraphraser
 from parasketch.model.directory import ModelDirectory, open_directory
 from parasketch.model.storage import open_model
 from parasketch.systems.kinds import load_model
@@ -236,3 +240,26 @@ def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) 
         save_file({**weights, "form_embedding": weights["form_embedding"] + 1, **change}, path)
         with pytest.raises(ModelError, match=message):
             ready_model(open_directory(tmp_path / "model", ModelDirectory))
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # importing it is an error
+import parasketch.model.gguf, parasketch.systems.sketchlm.base
+from parasketch.cli import main
+sys.argv = ["parasketch", "paraphrase", "Anna bought a letter.", "-n", "2", "--json", "--model", sys.argv[1]]
+main()
+"""
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_a_model_works_where_there_is_no_torch(tmp_path: Path) -> None:
+    run(make_task(), tmp_path / "run").save(tmp_path / "model", {})
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "model")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line)["text"] for line in done.stdout.splitlines()]
+    known = Paraphraser.from_pretrained(tmp_path / "model")("Anna bought a letter.", n=2)
+    assert found == [one.text for one in known]
+    with pytest.raises(UsageError, match="runs on light alone"):
+        Paraphraser.from_pretrained(tmp_path / "model", backend="torch")
