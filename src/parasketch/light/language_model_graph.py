@@ -3,10 +3,11 @@
 Both point into one file of weights, whose matrices are (inputs, outputs), in 8 bits with a scale for each output
 (`.values`, `.scales`) or in full precision (`.values` alone); `.gain` is that of the norm before a matrix.
 
-The first graph reads sources and continues them, B inputs with S tokens each. All of them see keys and values that the
-tokens of an input share, S more that are made here, and U of their own; `mask` is added to the scores and says what
-each sees. The tokens of a source see those to their left; rows that go on from it see all of it, themselves, and what
-they had before.
+The first graph reads sources and continues them, N tokens in a grid of B inputs by S places: `grid` says which token is
+at a place, `tokens_at` at which place a token is. Places without one cost next to nothing: only attention sees the
+grid. There, tokens see keys and values that those of an input share, S more that are made here, and U of their own;
+`mask` is added to the scores and says what each sees. The tokens of a source see those to their left; rows that go on
+from it see all of it, themselves, and what they had before.
 """
 
 from pathlib import Path
@@ -23,12 +24,12 @@ def write_body(weights: Path, shape: LanguageModelShape) -> None:
     """Write the graph that reads tokens beside its weights."""
     graph = Graph(weights)
     layers = _Layers(graph, shape)
-    x = graph.as_rows(layers.x, shape.width)
+    x = layers.x
     gains = [graph.stored(f"{layer}.qkv.gain") for layer in range(shape.layers)] + [graph.stored("norm")]
     normed = graph.op("SimplifiedLayerNormalization", x, gains[0], axis=-1, epsilon=shape.norm_eps)
     for layer, gain in enumerate(gains[1:]):
         x, normed = layers.add(layer, x, normed, gain)
-    graph.output("states", normed, ["rows", shape.width])
+    graph.output("states", normed, ["tokens", shape.width])
     graph.save(weights.parent / BODY, description="Reads tokens, in the light of those before them.")
 
 
@@ -50,22 +51,23 @@ class _Layers:
 
     def __init__(self, graph: Graph, shape: LanguageModelShape) -> None:
         self._graph, self._shape = graph, shape
-        self.x = graph.input("x", FLOAT, ["inputs", "tokens", shape.width])
-        self._places = graph.input("places", INT64, ["inputs", "tokens"])
-        self._mask = graph.input("mask", FLOAT, ["inputs", 1, "tokens", 1, "seen"])
-        self._turns = [graph.input(name, FLOAT, ["positions", shape.head_width // 2]) for name in ("cosines", "sines")]
-        self._middles = graph.middles(graph.as_rows(self.x, shape.width))
-        sizes = graph.op("Shape", self._places)
+        self.x = graph.input("x", FLOAT, ["tokens", shape.width])
+        self._grid = graph.input("grid", INT64, ["inputs", "places"])
+        self._tokens_at = graph.input("tokens_at", INT64, ["tokens"])
+        self._positions = graph.input("positions", INT64, ["inputs", "places"])
+        self._mask = graph.input("mask", FLOAT, ["inputs", 1, "places", 1, "seen"])
+        self._turns = [graph.input(name, FLOAT, ["known", shape.head_width // 2]) for name in ("cosines", "sines")]
+        self._middles = graph.middles(self.x)
+        sizes = graph.op("Shape", self._grid)
         groups, width = shape.heads // shape.kv_heads, shape.head_width
         inputs = graph.op("Slice", sizes, graph.constant([0]), graph.constant([1]))
-        self._by_token = graph.shape(sizes, -1)
         self._by_query = graph.shape(sizes, shape.kv_heads, groups, width)
         self._by_key = graph.shape(sizes, shape.kv_heads, width)
-        self._as_queries = graph.shape(inputs, shape.kv_heads, -1, width)  # of all tokens of an input
-        tokens = graph.op("Slice", sizes, graph.constant([1]), graph.constant([2]))
-        leading = graph.op("Concat", inputs, graph.constant([shape.kv_heads]), tokens, graph.constant([groups]), axis=0)
+        self._as_queries = graph.shape(inputs, shape.kv_heads, -1, width)  # of all places of an input
+        places = graph.op("Slice", sizes, graph.constant([1]), graph.constant([2]))
+        leading = graph.op("Concat", inputs, graph.constant([shape.kv_heads]), places, graph.constant([groups]), axis=0)
         self._apart = graph.shape(leading, -1)
-        together = graph.op("Mul", tokens, graph.constant([groups]))
+        together = graph.op("Mul", places, graph.constant([groups]))
         self._together = graph.op(
             "Concat", inputs, graph.constant([shape.kv_heads]), together, graph.constant([-1]), axis=0
         )
@@ -86,10 +88,9 @@ class _Layers:
         """What the tokens (N, width) see, given their queries, keys and values side by side."""
         graph, shape = self._graph, self._shape
         kv = shape.kv_heads * shape.head_width
+        projected = graph.op("Gather", projected, self._grid)  # (B, S, ...)
         turning, values = graph.ops("Split", projected, graph.constant([shape.width + kv, kv]), outputs=2, axis=-1)
-        turned = graph.op(
-            "RotaryEmbedding", graph.op("Reshape", turning, self._by_token), self._places, *self._turns, domain=FUSED
-        )
+        turned = graph.op("RotaryEmbedding", turning, self._positions, *self._turns, domain=FUSED)
         query, keys = graph.ops("Split", turned, graph.constant([shape.width, kv]), outputs=2, axis=-1)
         query = graph.op("Transpose", graph.op("Reshape", query, self._by_query), perm=[0, 2, 1, 3, 4])
         shared_keys, own_keys = self._cached(layer, "keys", graph.split_heads(keys, self._by_key))
@@ -98,7 +99,7 @@ class _Layers:
         def scores(queries: str, of: str) -> str:
             return graph.op("FusedMatMul", queries, of, domain=FUSED, transB=1, alpha=shape.head_width**-0.5)
 
-        # Tokens of one input are further queries on what they share: one matrix product for all of them.
+        # The places of an input are further queries on what they share: one matrix product for all of them.
         shared = graph.op("Reshape", scores(graph.op("Reshape", query, self._as_queries), shared_keys), self._apart)
         own = scores(query, own_keys)
         if not self._parts:
@@ -108,18 +109,19 @@ class _Layers:
         shared, own = graph.ops("Split", graph.op("Softmax", both, axis=-1), self._parts, outputs=2, axis=-1)
         seen = graph.op("MatMul", graph.op("Reshape", shared, self._together), shared_values)
         seen = graph.op("Add", graph.op("Reshape", seen, self._apart), graph.op("MatMul", own, own_values))
-        return graph.as_rows(graph.op("Transpose", seen, perm=[0, 2, 1, 3, 4]), shape.width)
+        seen = graph.as_rows(graph.op("Transpose", seen, perm=[0, 2, 1, 3, 4]), shape.width)
+        return graph.op("Gather", seen, self._tokens_at)
 
     def _cached(self, layer: int, what: str, new: str) -> tuple[str, str]:
-        """Keys or values that all tokens of an input may see, (B, kv_heads, P + S, d), and those of each token's own.
+        """Keys or values that all places of an input may see, (B, kv_heads, P + S, d), and those of each place's own.
 
         The new ones (B, kv_heads, S, d) are given out.
         """
         graph, sizes = self._graph, ("inputs", self._shape.kv_heads)
         width = self._shape.head_width
-        graph.output(f"{what}_{layer}", new, [*sizes, "tokens", width])
+        graph.output(f"{what}_{layer}", new, [*sizes, "places", width])
         shared = graph.input(f"shared_{what}_{layer}", FLOAT, [*sizes, "before", width])
-        own = graph.input(f"own_{what}_{layer}", FLOAT, [*sizes, "tokens", "own", width])
+        own = graph.input(f"own_{what}_{layer}", FLOAT, [*sizes, "places", "own", width])
         return graph.op("Concat", shared, new, axis=2), own
 
     def _join(self, x: str, change: str, gain: str) -> tuple[str, str]:

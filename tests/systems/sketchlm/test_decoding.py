@@ -37,7 +37,7 @@ def test_states_of_a_grid_equal_those_of_whole_rows() -> None:
     grid = grid.choose(np.zeros((3, 2), dtype=np.int64))
     steps = np.random.default_rng(1).integers(0, 300, (12, 3, 2))  # more than rows have room for at first
     for ids in steps:
-        states = decoding.advance(grid, ids)
+        states = decoding.advance(grid, ids.ravel()).reshape(3, 2, -1)
     for number, source in enumerate(SOURCES):
         for row in range(2):
             whole = _whole_row(network, [START, *source, network.ids.sketch, *steps[:, number, row].tolist()])
@@ -136,7 +136,7 @@ def _best(model: SketchModel, sources: list[list[int]]) -> NextTokens:
     grid, _ = decoding.read(sources)
     grid, states = decoding.begin(grid, np.array([[model.ids.of((1, 2)), model.ids.of(())]] * len(sources)))
     for token in (7, 20, 33):
-        states = decoding.advance(grid, np.full((len(sources), 2), token))
+        states = decoding.advance(grid, np.full(2 * len(sources), token))
     return model.next_tokens(states)
 
 
@@ -153,11 +153,11 @@ def test_a_model_in_8_bits_is_close_and_a_row_does_not_depend_on_its_neighbours(
     network = tiny_network(seed=2)
     small = ready(network, exact=False)
     exact, rounded = _best(ready(network), SOURCES), _best(small, SOURCES)
-    for at in np.ndindex(len(SOURCES), 2):
+    for at in range(2 * len(SOURCES)):
         known = dict(zip(rounded.ids[at], rounded.log_probs[at], strict=True))
         pairs = [(p, known[id]) for id, p in zip(exact.ids[at], exact.log_probs[at], strict=True) if id in known]
         assert len(pairs) > 35  # of 40
         assert abs(sum(np.exp(p) * (p - q) for p, q in pairs)) < 0.02
     alone = _best(small, SOURCES[:1])
-    assert (alone.ids[0] == rounded.ids[0]).all()
-    np.testing.assert_allclose(alone.log_probs[0], rounded.log_probs[0], atol=1e-5, rtol=1e-4)
+    assert (alone.ids == rounded.ids[:2]).all()
+    np.testing.assert_allclose(alone.log_probs, rounded.log_probs[:2], atol=1e-5, rtol=1e-4)

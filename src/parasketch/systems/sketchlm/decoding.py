@@ -1,7 +1,7 @@
 """Continuing sources: many rows of codes and tokens over the one cache of their source.
 
 A grid of B inputs by S rows grows token by token. The keys and values of a source are computed once and read by all its
-rows; only what a row has of its own is stored for it.
+rows; only what a row has of its own is stored for it. Rows that have ended are not computed any more.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,20 @@ from parasketch.counter_rng import random_bits, uniform
 from parasketch.systems.sketchlm.ids import END
 from parasketch.systems.sketchlm.model import Floats, Ints, SketchModel
 
-_WORTH_PACKING = 0.75
-"""Rows are taken out of the grid when no more than this share of them goes on."""
+_WORTH_PACKING = 0.6
+"""Rows that have ended are taken out of the grid when no input has more than this share of its rows left."""
 _MORE_ROOM = 8
 """Tokens that rows get room for at a time."""
 
 
 @dataclass
 class Grid:
-    """S rows for each of B inputs, `used` tokens long."""
+    """S rows for each of B inputs, `used` tokens long, N of which go on."""
 
     shared: Floats  # (2, layers, B, kv_heads, T, d) keys and values of the sources
     lengths: Ints  # (B,) of the sources
     own: Floats  # (2, layers, B, kv_heads, S, room, d) keys and values of the rows
+    going: Ints  # (N,) places in the grid, row by row, of those that go on
     used: int = 0
     form: Floats | None = None  # (B, S, width), added to the last code and to all that follows it
 
@@ -38,7 +39,23 @@ class Grid:
             for place, row in enumerate(chosen):
                 own[:, :, number, :, place, : self.used] = self.own[:, :, number, :, row, : self.used]
         form = None if self.form is None else np.take_along_axis(self.form, rows[..., None], axis=1)
-        return Grid(self.shared, self.lengths, own, self.used, form)
+        return Grid(self.shared, self.lengths, own, np.arange(rows.size), self.used, form)
+
+    def keep(self, going: NDArray[np.bool_]) -> "Grid":
+        """The grid with only some of the N rows going on."""
+        inputs, rows = self.own.shape[2], self.own.shape[4]
+        self.going = self.going[going]
+        number, row = np.divmod(self.going, rows)
+        counts = np.bincount(number, minlength=inputs)
+        most = int(counts.max(initial=0))
+        if not 0 < most <= _WORTH_PACKING * rows:
+            return self
+        place = np.concatenate([np.arange(count) for count in counts])
+        kept = np.zeros((inputs, most), dtype=np.int64)
+        kept[number, place] = row
+        packed = self.choose(kept)
+        packed.going = number * most + place
+        return packed
 
     def sees(self) -> NDArray[np.bool_]:
         """What the next token of each row sees, (B, S, T + S + room): its source, itself, and what it has been told."""
@@ -49,7 +66,7 @@ class Grid:
         return np.concatenate([np.broadcast_to(part, (inputs, rows, part.shape[-1])) for part in parts], axis=-1)
 
     def add(self, new: Floats) -> None:
-        """Keep the keys and values (2, layers, B, kv_heads, S, d) of a token of each row."""
+        """Store the keys and values (2, layers, B, kv_heads, S, d) of a token of each row."""
         self.own[..., self.used, :] = new
         self.used += 1
         room = self.own.shape[5]
@@ -89,26 +106,31 @@ class Decoding:
         rows = [[*source, self._model.ids.sketch] for source in sources]
         lengths = np.array([len(row) for row in rows])
         longest = int(lengths.max())
-        ids = np.array([row + [END] * (longest - len(row)) for row in rows])
-        # The token at 0 was read once for all. What is right of a token it does not see, and so no padding.
+        places = np.concatenate([number * longest + np.arange(length) for number, length in enumerate(lengths)])
+        # The token at 0 was read once for all. A token sees what is left of it.
         first = np.repeat(self._model.first[:, :, None], len(rows), axis=2)
-        places = np.broadcast_to(np.arange(1, longest + 1), ids.shape)
+        positions = np.broadcast_to(np.arange(1, longest + 1), (len(rows), longest))
         own = np.zeros((*first.shape[:4], longest, 1, first.shape[-1]), dtype=np.float32)  # nothing, and not seen
         sees = np.pad(np.tri(longest, dtype=bool), ((0, 0), (1, 1)), constant_values=((True, True), (True, False)))
         states, new = self._model.run(
-            self._model.embed(ids), places, np.broadcast_to(sees, (len(rows), *sees.shape)), first, own
+            self._model.embed(np.concatenate(rows)),
+            places,
+            positions,
+            np.broadcast_to(sees, (len(rows), *sees.shape)),
+            first,
+            own,
         )
         shared = np.concatenate([first, new], axis=4)
         room = np.zeros((*first.shape[:4], 1, _MORE_ROOM, first.shape[-1]), dtype=np.float32)
-        return Grid(shared, lengths + 1, room), states[np.arange(len(rows)), lengths - 1]
+        return Grid(shared, lengths + 1, room, np.arange(len(rows))), states[np.cumsum(lengths) - 1]
 
     def advance(self, grid: Grid, ids: Ints) -> Floats:
-        """Add one token (B, S) to every row; returns the states (B, S, width) after it."""
+        """Add one token (N,) to every row that goes on; returns the states (N, width) after it."""
         x = self._model.embed(ids)
         if grid.form is not None and grid.used >= self._model.ids.levels - 1:
-            x = x + grid.form
-        places = np.broadcast_to(grid.lengths[:, None] + grid.used, ids.shape)
-        states, new = self._model.run(x, places, grid.sees(), grid.shared, grid.own)
+            x = x + grid.form.reshape(-1, x.shape[-1])[grid.going]
+        positions = np.repeat(grid.lengths[:, None] + grid.used, grid.own.shape[4], axis=1)
+        states, new = self._model.run(x, grid.going, positions, grid.sees(), grid.shared, grid.own)
         grid.add(new)
         return states
 
@@ -134,58 +156,53 @@ class Decoding:
             codes = np.concatenate([np.take_along_axis(codes, parents[..., None], axis=1), code[..., None]], axis=-1)
             if level < ids.levels - 1:
                 grid = grid.choose(parents)
-                rows = self.advance(grid, ids.first(level) + code)
+                rows = self.advance(grid, (ids.first(level) + code).ravel()).reshape(*code.shape, -1)
         return Sketches(codes, log_probs)
 
     def begin(self, grid: Grid, codes: Ints) -> tuple[Grid, Floats]:
-        """The grid of one empty row continued with given code ids (B, S, levels), and the states after them."""
+        """The grid of one empty row continued with given code ids (B, S, levels), and the states (B · S, width)."""
         grid = grid.choose(np.zeros(codes.shape[:2], dtype=np.int64))
         grid.form = self._model.form_vectors(codes)
         states = np.empty(0, dtype=np.float32)
         for level in range(codes.shape[-1]):
-            states = self.advance(grid, codes[..., level])
+            states = self.advance(grid, codes[..., level].ravel())
         return grid, states
 
     def generate(
         self, grid: Grid, states: Floats, *, limits: Sequence[int], sampling: "Sampling | None" = None
     ) -> list[list[Continuation]]:
-        """Finish all rows token by token, greedily but for the last ones, which `sampling` draws.
+        """Finish all rows of a whole grid token by token, greedily but for the last ones, which `sampling` draws.
 
-        `limits` has the most tokens of each input's rows; those that are not finished by then stay as they are. Rows
-        that have ended leave the grid, so that the last steps of the longest row are cheap.
+        `limits` has the most tokens of each input's rows; those that are not finished by then stay as they are.
         """
-        inputs, rows = states.shape[:2]
-        at = np.arange(inputs)[:, None]
-        here = np.broadcast_to(
-            np.arange(rows), (inputs, rows)
-        )  # (B, S') the row that each row of the grid was at first
-        alive = np.ones((inputs, rows), dtype=bool)
+        inputs, rows = grid.own.shape[2], grid.own.shape[4]
+        number, row = np.divmod(np.arange(inputs * rows), rows)  # of the states, (N,)
+        most = np.array(limits)
         tokens = np.full((inputs, rows, max(limits) + 1), END)
         log_probs: Floats = np.zeros(tokens.shape, dtype=np.float32)
+        lengths = np.repeat(most[:, None] + 1, rows, axis=1)  # without an end, where there is none
         grades: Floats = np.zeros((inputs, rows, 2), dtype=np.float32)
         for step in range(max(limits) + 1):
             best = self._model.next_tokens(states)
-            choice = np.zeros_like(here) if sampling is None else sampling.choose(step, best.log_probs, here)
-            token = np.take_along_axis(best.ids, choice[..., None], axis=-1)[..., 0]
-            token = np.where(alive[at, here], token, END)
-            tokens[at, here, step] = token
-            log_probs[at, here, step] = np.take_along_axis(best.log_probs, choice[..., None], axis=-1)[..., 0]
-            ends = (alive[at, here] & (token == END))[..., None]
-            grades[at, here] = np.where(ends, self._model.grade_logits(states), grades[at, here])
-            alive[at, here] &= token != END
-            going = alive[at, here]
-            most = int(going.sum(axis=1).max())
-            if most == 0:
+            choice = np.zeros_like(row) if sampling is None else sampling.choose(step, best.log_probs, number, row)
+            place = np.arange(len(choice)), choice
+            tokens[number, row, step] = best.ids[place]
+            log_probs[number, row, step] = best.log_probs[place]
+            ends = best.ids[place] == END
+            lengths[number[ends], row[ends]] = step
+            grades[number[ends], row[ends]] = self._model.grade_logits(states[ends])
+            going = ~ends & (step < most[number])
+            if not going.any():
                 break
-            if most <= _WORTH_PACKING * here.shape[1]:
-                kept = np.argsort(~going, axis=1, kind="stable")[:, :most]
-                grid, here, token = grid.choose(kept), here[at, kept], token[at, kept]
-            states = self.advance(grid, token)
+            grid = grid.keep(going)
+            number, row = number[going], row[going]
+            states = self.advance(grid, tokens[number, row, step])
         return [
-            [_continuation(*row, limit) for row in zip(said, sure, graded, strict=True)]
-            for said, sure, graded, limit in zip(
-                tokens.tolist(), log_probs.tolist(), grades.tolist(), limits, strict=True
-            )
+            [
+                _continuation(tokens[at].tolist(), log_probs[at].tolist(), int(lengths[at]), limits[at[0]], grades[at])
+                for at in ((number, row) for row in range(rows))
+            ]
+            for number in range(inputs)
         ]
 
 
@@ -197,27 +214,23 @@ class Sampling:
         self._seeds, self._greedy = seeds, greedy
         self._temperature, self._top_p = temperature, top_p
 
-    def choose(self, step: int, log_probs: Floats, rows: Ints) -> Ints:
-        """Which of the best tokens, whose log-probabilities are (B, S, choices), the rows (B, S) take, (B, S)."""
+    def choose(self, step: int, log_probs: Floats, number: Ints, row: Ints) -> Ints:
+        """Which of the best tokens (N, choices) the rows (N,) of the inputs (N,) take, (N,)."""
         choices = np.arange(log_probs.shape[-1])
-        chances = np.stack(
-            [
-                uniform(random_bits(seed, step, each[:, None], choices))
-                for seed, each in zip(self._seeds, rows, strict=True)
-            ]
-        )
+        chances = np.zeros(log_probs.shape)
+        for place, seed in enumerate(self._seeds):
+            chances[number == place] = uniform(random_bits(seed, step, row[number == place][:, None], choices))
         noise = -np.log(-np.log(np.clip(chances, 1e-9, 1 - 1e-7)))
         scores = log_probs / self._temperature
         probabilities = np.exp(scores - scores.max(axis=-1, keepdims=True))
         probabilities /= probabilities.sum(axis=-1, keepdims=True)
         unlikely = probabilities.cumsum(axis=-1) - probabilities >= self._top_p
         drawn = np.where(unlikely, -np.inf, scores + noise).argmax(axis=-1)
-        return np.where(rows < self._greedy, 0, drawn)
+        return np.where(row < self._greedy, 0, drawn)
 
 
-def _continuation(tokens: list[int], log_probs: list[float], grades: list[float], limit: int) -> Continuation:
-    tokens = tokens[: limit + 1]
-    finished = END in tokens
-    end = tokens.index(END) if finished else len(tokens)
-    weak, good = grades
-    return Continuation(tokens[:end], log_probs[: end + 1] if finished else log_probs[:end], finished, (weak, good))
+def _continuation(tokens: list[int], log_probs: list[float], length: int, limit: int, grades: Floats) -> Continuation:
+    """A row of so many tokens before its end, or without one."""
+    finished = length <= limit
+    weak, good = grades.tolist()
+    return Continuation(tokens[:length], log_probs[: length + finished], finished, (weak, good))

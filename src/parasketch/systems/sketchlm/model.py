@@ -26,7 +26,7 @@ _NOT_SEEN = np.float32(-np.inf)
 
 @dataclass(frozen=True)
 class NextTokens:
-    """The likeliest next tokens, best first: log-probabilities and ids, both (..., choices)."""
+    """The likeliest next tokens, best first: log-probabilities and ids, both (N, choices)."""
 
     log_probs: Floats
     ids: Ints
@@ -59,20 +59,25 @@ class SketchModel:
         return vectors
 
     def run(
-        self, x: Floats, places: Ints, sees: NDArray[np.bool_], shared: Floats, own: Floats
+        self, x: Floats, places: Ints, positions: Ints, sees: NDArray[np.bool_], shared: Floats, own: Floats
     ) -> tuple[Floats, Floats]:
-        """States (B, S, width) of tokens, and their keys and values (2, layers, B, kv_heads, S, d).
+        """States (N, width) of tokens in a grid of B by S, and the keys and values (2, layers, B, kv_heads, S, d).
 
-        The tokens are given as vectors x (B, S, width) at their places (B, S). `shared` (2, layers, B, kv_heads, P, d)
-        has the keys and values that all tokens of an input may see, `own` (2, layers, B, kv_heads, S, U, d) those of
-        each token alone; `sees` (B, S, P + S + U) says which of them, and of the new ones between them, it does see.
+        The tokens are given as vectors x (N, width) at places (N,) of the grid; other places have none, and what comes
+        out for them means nothing. `positions` (B, S) are those in their sequences. `shared` (2, layers, B, kv_heads,
+        P, d) has the keys and values that all tokens of an input may see, `own` (2, layers, B, kv_heads, S, U, d) those
+        of each place; `sees` (B, S, P + S + U) says which of them, and of the new ones between them, it does see.
         """
-        most = int(places.max()) + 1
+        grid = np.zeros(positions.size, dtype=np.int64)
+        grid[places] = np.arange(len(places))
+        most = int(positions.max()) + 1
         if most > len(self._cosines):
             self._cosines, self._sines = turns(self.shape.base, np.arange(2 * most))
         inputs: dict[str, NDArray[Any]] = {
             "x": x,
-            "places": places,
+            "grid": grid.reshape(positions.shape),
+            "tokens_at": places,
+            "positions": positions,
             "mask": np.where(sees, np.float32(0), _NOT_SEEN)[:, None, :, None],
             "cosines": self._cosines,
             "sines": self._sines,
@@ -84,12 +89,12 @@ class SketchModel:
                 inputs[f"own_{name}_{layer}"] = own[kind, layer]
         found = self._body.run(inputs)
         new = np.stack([[found[f"{name}_{layer}"] for layer in layers] for name in ("keys", "values")])
-        return found["states"].reshape(x.shape), new
+        return found["states"], new
 
     def next_tokens(self, states: Floats) -> NextTokens:
-        """What may come next, given states (..., width)."""
-        found = self._head.run({"states": states.reshape(-1, states.shape[-1])})
-        return NextTokens(*(found[name].reshape(*states.shape[:-1], -1) for name in ("log_probs", "ids")))
+        """What may come next, given states (N, width)."""
+        found = self._head.run({"states": states})
+        return NextTokens(found["log_probs"], found["ids"])
 
     def code_log_probs(self, states: Floats, level: int) -> Floats:
         """Log-probabilities (..., K) of a level's codes given states (..., width)."""
