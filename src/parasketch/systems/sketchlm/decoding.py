@@ -31,9 +31,9 @@ class Grid:
     used: int = 0
     form: Floats | None = None  # (B, S, width), added to the last code and to all that follows it
 
-    def choose(self, rows: Ints) -> "Grid":
-        """Another grid of rows (B, S') of this one, which may repeat."""
-        room = self.used + _MORE_ROOM
+    def choose(self, rows: Ints, *, more: int = _MORE_ROOM) -> "Grid":
+        """Another grid of rows (B, S') of this one, which may repeat, with room for `more` tokens."""
+        room = self.used + more
         own = np.zeros((*self.own.shape[:4], rows.shape[1], room, self.own.shape[-1]), dtype=np.float32)
         for number, chosen in enumerate(rows if self.used else ()):
             for place, row in enumerate(chosen):
@@ -67,12 +67,12 @@ class Grid:
 
     def add(self, new: Floats) -> None:
         """Store the keys and values (2, layers, B, kv_heads, S, d) of a token of each row."""
+        if self.used == self.own.shape[5]:
+            old = self.own
+            self.own = np.zeros((*old.shape[:5], self.used + _MORE_ROOM, old.shape[-1]), dtype=np.float32)
+            self.own[..., : self.used, :] = old
         self.own[..., self.used, :] = new
         self.used += 1
-        room = self.own.shape[5]
-        if self.used == room:
-            more = [(0, 0)] * 5 + [(0, _MORE_ROOM), (0, 0)]
-            self.own = np.pad(self.own, more)
 
 
 @dataclass(frozen=True)
@@ -121,17 +121,21 @@ class Decoding:
             own,
         )
         shared = np.concatenate([first, new], axis=4)
-        room = np.zeros((*first.shape[:4], 1, _MORE_ROOM, first.shape[-1]), dtype=np.float32)
+        room = np.zeros((*first.shape[:4], 1, 1, first.shape[-1]), dtype=np.float32)
         return Grid(shared, lengths + 1, room, np.arange(len(rows))), states[np.cumsum(lengths) - 1]
 
-    def advance(self, grid: Grid, ids: Ints) -> Floats:
-        """Add one token (N,) to every row that goes on; returns the states (N, width) after it."""
+    def advance(self, grid: Grid, ids: Ints, *, last: bool = False) -> Floats:
+        """Add one token (N,) to every row that goes on; returns the states (N, width) after it.
+
+        After the last one nothing can follow: it is not stored.
+        """
         x = self._model.embed(ids)
         if grid.form is not None and grid.used >= self._model.ids.levels - 1:
             x = x + grid.form.reshape(-1, x.shape[-1])[grid.going]
         positions = np.repeat(grid.lengths[:, None] + grid.used, grid.own.shape[4], axis=1)
         states, new = self._model.run(x, grid.going, positions, grid.sees(), grid.shared, grid.own)
-        grid.add(new)
+        if not last:
+            grid.add(new)
         return states
 
     def sketches(self, grid: Grid, states: Floats, prefixes: Sequence[Sequence[int]], count: int) -> Sketches:
@@ -155,8 +159,9 @@ class Decoding:
             parents, code = np.divmod(chosen, ids.codes)
             codes = np.concatenate([np.take_along_axis(codes, parents[..., None], axis=1), code[..., None]], axis=-1)
             if level < ids.levels - 1:
-                grid = grid.choose(parents)
-                rows = self.advance(grid, (ids.first(level) + code).ravel()).reshape(*code.shape, -1)
+                grid = grid.choose(parents, more=1)
+                found = self.advance(grid, (ids.first(level) + code).ravel(), last=level == ids.levels - 2)
+                rows = found.reshape(*code.shape, -1)
         return Sketches(codes, log_probs)
 
     def begin(self, grid: Grid, codes: Ints) -> tuple[Grid, Floats]:
