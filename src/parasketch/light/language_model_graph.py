@@ -17,7 +17,7 @@ from parasketch.model.language_model_shape import LanguageModelShape
 
 BODY, HEAD = "body.onnx", "head.onnx"
 MOST_CHOICES = 40
-"""Tokens that are told of each place, with their log-probabilities: a less likely one is never good English."""
+"""Tokens that are told of each place, with their logits: a less likely one is never good English."""
 
 
 def write_body(weights: Path, shape: LanguageModelShape) -> None:
@@ -40,9 +40,9 @@ def write_head(weights: Path, shape: LanguageModelShape) -> None:
     best, ids = graph.ops("TopK", logits, graph.constant([min(MOST_CHOICES, shape.vocabulary)]), outputs=2)
     largest = graph.part(best, 0, 1)
     total = graph.op("ReduceSum", graph.op("Exp", graph.op("Sub", logits, largest)), graph.constant([1]))
-    norm = graph.op("Add", graph.op("Log", total), largest)
-    graph.output("log_probs", graph.op("Sub", best, norm), ["rows", "choices"])
+    graph.output("logits", best, ["rows", "choices"])
     graph.output("ids", ids, ["rows", "choices"], INT64)
+    graph.output("norm", graph.op("Add", graph.op("Log", total), largest), ["rows", 1])
     graph.save(weights.parent / HEAD, description="The likeliest next tokens, best first.")
 
 

@@ -41,7 +41,6 @@ def merged(
     name: in 8 bits, if it does not say otherwise.
     """
     store = store or in_bytes
-    layers = _Layers(shape, trained, base)
     ids = SketchIds(shape.base.vocabulary, shape.levels, shape.codes)
     rows = [ids.vectors(np.array(sample), base["embedding"], trained["code_embedding"]) for sample in samples]
     reading = Reading(shape.base, rows)
@@ -49,7 +48,7 @@ def merged(
     arrays.setdefault("grade_output", np.zeros((2, shape.base.width + 1), dtype=np.float32))  # of models older than it
     firsts = []
     for layer in range(shape.base.layers):
-        matrices = {part: layers.matrix(layer, part) for part in PARTS}
+        matrices = {part: _matrix(shape, trained, base, layer, part) for part in PARTS}
         first, inputs = reading.layer(matrices)
         firsts.append(first)
         for part in _GAINS:
@@ -128,15 +127,11 @@ def matrix_shapes(shape: SketchLMShape) -> dict[str, tuple[int, int]]:
     }
 
 
-class _Layers:
-    def __init__(self, shape: SketchLMShape, trained: Mapping[str, Any], base: Mapping[str, Any]) -> None:
-        self._scale, self._trained, self._base = np.float32(shape.scale), trained, base
-
-    def matrix(self, layer: int, part: str) -> Floats:
-        """A matrix (outputs, inputs) with its adapter, and with the gain of the norm before it."""
-        name = f"blocks.{layer}.{part}"
-        down, up = (self._trained[f"language_model.{name}.{way}"].astype(np.float32) for way in ("down", "up"))
-        matrix: Floats = self._base[f"{name}.weight"].astype(np.float32) + self._scale * (up @ down)
-        if part in _GAINS:
-            matrix = matrix * self._base[f"blocks.{layer}.{_GAINS[part]}.weight"].astype(np.float32)
-        return matrix
+def _matrix(shape: SketchLMShape, trained: Mapping[str, Any], base: Mapping[str, Any], layer: int, part: str) -> Floats:
+    """A matrix (outputs, inputs) with its adapter, and with the gain of the norm before it."""
+    name = f"blocks.{layer}.{part}"
+    down, up = (trained[f"language_model.{name}.{way}"].astype(np.float32) for way in ("down", "up"))
+    matrix: Floats = base[f"{name}.weight"].astype(np.float32) + np.float32(shape.scale) * (up @ down)
+    if part in _GAINS:
+        matrix *= base[f"blocks.{layer}.{_GAINS[part]}.weight"].astype(np.float32)
+    return matrix

@@ -92,9 +92,19 @@ class SketchModel:
         return found["states"], new
 
     def next_tokens(self, states: Floats) -> NextTokens:
-        """What may come next, given states (N, width)."""
+        """What may come next, given states (N, width).
+
+        8 bits find those that come into question; among them full precision decides, or one choice in twenty would be
+        another one.
+        """
         found = self._head.run({"states": states})
-        return NextTokens(found["log_probs"], found["ids"])
+        ids, rounded, norm = found["ids"], found["logits"], found["norm"]
+        vectors: Floats = self._embedding[ids].astype(np.float32)  # (N, choices, width)
+        exact = (vectors @ states[..., None])[..., 0]
+        others = np.maximum(1 - np.exp(rounded - norm).sum(axis=1, keepdims=True), 0)  # the share of all but those
+        log_probs = exact - norm - np.log(others + np.exp(exact - norm).sum(axis=1, keepdims=True))
+        order = np.argsort(-log_probs, axis=1, kind="stable")
+        return NextTokens(np.take_along_axis(log_probs, order, axis=1), np.take_along_axis(ids, order, axis=1))
 
     def code_log_probs(self, states: Floats, level: int) -> Floats:
         """Log-probabilities (..., K) of a level's codes given states (..., width)."""

@@ -24,7 +24,7 @@ from parasketch.systems.sketchlm.model import READY, SketchModel
 from parasketch.systems.sketchlm.place import WEIGHTS as BASE_WEIGHTS
 from parasketch.systems.sketchlm.place import base_directory
 
-_FORMAT = 2
+_FORMAT = 3
 """Of what is kept: another one is another directory."""
 
 
