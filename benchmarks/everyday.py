@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-BEFORE = "ce1bc3cb"
+BEFORE = "ce1bc3ce783c4becbdd3592f43914d8351f12f16"
 """The last commit whose `everyday` generates with torch."""
 HERE = Path(__file__).resolve().parents[1]
 TEXTS = HERE / "docs" / "grades" / "everyday-second.tsv"
@@ -93,7 +93,7 @@ def unpack_before(folder: Path) -> Path:
     """The sources and models of the commit BEFORE."""
     done = subprocess.run(["git", "archive", BEFORE, "src"], cwd=HERE, capture_output=True, check=False)
     if done.returncode:
-        raise SystemExit(f"the commit {BEFORE} is not here: run this in a clone with its whole history")
+        raise SystemExit(f"the commit {BEFORE[:7]} is not here: run this in a clone with its whole history")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder
