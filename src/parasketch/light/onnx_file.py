@@ -37,7 +37,9 @@ class Node:
     def to_bytes(self) -> bytes:
         """Its message."""
         made = b"".join(_text(1, name) for name in self.inputs) + b"".join(_text(2, name) for name in self.outputs)
-        made += _text(4, self.kind) + _fields(5, [_attribute(*each) for each in self.attributes.items()])
+        # A name of its own: onnxruntime makes other names of it, which have to differ.
+        made += _text(3, next(filter(None, self.outputs))) + _text(4, self.kind)
+        made += _fields(5, [_attribute(*each) for each in self.attributes.items()])
         return made + _text(7, self.domain) if self.domain else made
 
 
