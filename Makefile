@@ -19,7 +19,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 # Paraphrasing needs a part of that only, and somebody is waiting.
 $(VENV)/.paraphrases: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
 
 demo: $(VENV)/.paraphrases

@@ -60,8 +60,8 @@ VOCABULARY = {"small": 8000, "paper": 30522}
 # Words and marks of the 2,000 inputs of QQP dev, in 16 quantiles (`split_words`); begin and end come on top.
 QUESTION_LENGTHS = (10, 5, 17, 8, 11, 7, 22, 9, 12, 8, 13, 7, 10, 15, 9, 11)
 DATA = {"questions": "qqp", "captions": "mscoco"}
-_BASE = ("numpy", "onnxruntime", "tokenizers", "safetensors", "typer", "rich", "PyYAML", "python-crfsuite")
-LIBRARIES = {"light": _BASE, "torch": (*_BASE, "torch", "gguf")}
+_BASE = ("numpy", "onnxruntime", "tokenizers", "safetensors", "typer", "rich", "PyYAML", "python-crfsuite", "gguf")
+LIBRARIES = {"light": _BASE, "torch": (*_BASE, "torch")}
 """What `pip install parasketch` and `pip install 'parasketch[torch]'` bring."""
 LENGTHS = {"questions": QUESTION_LENGTHS, "all 12": (12,)}
 

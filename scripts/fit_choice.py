@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
@@ -36,7 +35,7 @@ def write_candidates(inputs: Path, model: str, out: Path) -> None:
     from parasketch.systems.sketchlm.engine import load_engine
 
     texts = [row if isinstance(row, str) else row["text"] for row in json.loads(inputs.read_text("utf-8"))]
-    engine = load_engine(find_model(model), torch.device("cpu"), None)
+    engine = load_engine(find_model(model), "cpu", None)
     result = {}
     for text in track(texts, "candidates", len(texts)):
         result[text] = [

@@ -41,6 +41,6 @@ def test_a_plain_installation_is_small_and_tests_have_everything() -> None:
     heavy = {"torch", "onnx", "lightning-fabric", "scikit-learn", "scipy", "sacrebleu"}
     assert not heavy & names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
-    assert heavy <= set().union(*(names(extras[name]) for name in ("torch", "export", "train", "eval")))
-    assert "parasketch[torch,export]" in extras["train"]
+    assert heavy <= set().union(*(names(extras[name]) for name in ("torch", "train", "eval", "dev")))
+    assert "parasketch[torch]" in extras["train"]
     assert "parasketch[train,eval]" in extras["dev"]

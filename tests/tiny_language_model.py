@@ -1,16 +1,25 @@
 """A language model of a few thousand weights with the architecture of the real one, its tokeniser, and pairs for it."""
 
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from parasketch.model.language_model import LanguageModel, LanguageModelShape
+from parasketch.model.language_model import LanguageModel
+from parasketch.model.language_model_shape import LanguageModelShape
 from parasketch.systems.sketchlm.config import SketchLMShape
-from parasketch.systems.sketchlm.network import START, SketchLM
+from parasketch.systems.sketchlm.ids import START
+from parasketch.systems.sketchlm.merging import in_bytes, merged
+from parasketch.systems.sketchlm.model import SketchModel
+from parasketch.systems.sketchlm.network import SketchLM
+from parasketch.systems.sketchlm.ready import write_ready
 
 VOCABULARY = 300
 SHAPE = LanguageModelShape(vocabulary=VOCABULARY, width=24, layers=2, heads=4, kv_heads=2, ff=32)
@@ -44,11 +53,21 @@ def tiny_network(*, seed: int = 0, levels: int = 3, codes: int = 4) -> SketchLM:
     return network
 
 
-def merged_network(*, seed: int = 0, codes: int = 4) -> SketchLM:
-    """The same, ready for generation."""
-    network = tiny_network(seed=seed, codes=codes)
-    network.trained().merge(START)
-    return network
+def ready(network: SketchLM, *, exact: bool = True) -> SketchModel:
+    """A network ready for generation, with its matrices in full precision or in 8 bits."""
+    trained = {name: value.numpy() for name, value in network.state_dict().items()}
+    base = {name: value.numpy() for name, value in network.language_model.named_buffers()}
+    vocabulary, codes = network.ids.vocabulary, network.ids.count
+    samples = [[START, *range(start, vocabulary + codes, 29)] for start in (3, 8, 17)]
+    arrays = merged(network.config, trained, base, samples, _whole if exact else in_bytes)
+    with tempfile.TemporaryDirectory() as folder:
+        write_ready(Path(folder), arrays, network.config)
+        return SketchModel(Path(folder), network.config, base["embedding"])
+
+
+def _whole(name: str, matrix: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """A matrix (outputs, inputs) as it is stored in full precision."""
+    return {f"{name}.values": np.ascontiguousarray(matrix.T)}
 
 
 def tiny_tokenizer() -> Tokenizer:

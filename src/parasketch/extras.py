@@ -9,7 +9,7 @@ from typing import Literal
 
 from parasketch.errors import UsageError
 
-Extra = Literal["train", "eval", "serve", "parquet", "ray", "torch", "export", "light"]
+Extra = Literal["train", "eval", "serve", "parquet", "ray", "torch", "light"]
 
 
 @contextmanager

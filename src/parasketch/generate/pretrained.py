@@ -93,8 +93,10 @@ def load_engine(
     kind = kind_of(directory)
     with needs("torch", f"the model {directory.name}"):
         load: LoadEngine = import_module(kind.engine).load_engine
-    if backend is None or (backend == "torch" and not kind.backends):
+    if backend is None or len(kind.backends) == 1:
+        if backend not in (None, *kind.backends):
+            raise UsageError(
+                f"{directory}: a model of this kind runs on {kind.backends[0]} alone, not on the backend {backend!r}"
+            )
         return load(directory, device, semantic)
-    if not kind.backends:
-        raise UsageError(f"{directory}: a model of this kind runs on torch alone, not on the backend {backend!r}")
     return load(directory, device, semantic, backend)

@@ -76,8 +76,8 @@ def is_question(text: str) -> bool:
 
 
 def has_base() -> bool:
-    """Whether the model for everyday English can run: torch is there, and so is the base that it stands on."""
-    return is_installed() and find_spec("torch") is not None
+    """Whether the model for everyday English can run: onnxruntime is there, and so is the base that it stands on."""
+    return is_installed() and find_spec("onnxruntime") is not None
 
 
 def load_engines(

@@ -6,54 +6,26 @@ Weights are not copied into the graph. ONNX lets a tensor live in another file, 
 header and raw tensors, so graphs point right into it. What is stored in 16 or 8 bits is widened when a session is made.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parasketch.extras import needs
+from parasketch.light import onnx_file
+from parasketch.light.onnx_file import BOOL, FLOAT, FLOAT16, INT8, INT64, Attribute, Node, OnnxGraph
+from parasketch.light.stored import read_header
 
-with needs("export", "writing ONNX graphs"):
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
+__all__ = ["BOOL", "FLOAT", "FUSED", "INT64", "OPSET", "Graph"]
 
 OPSET = 17
 """The version of ONNX's operators: the first with LayerNormalization, so understood by every runtime since 2022."""
 _IR_VERSION = 8
-
-_TYPES = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8, "I64": TensorProto.INT64}
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-
-
-@dataclass(frozen=True)
-class StoredTensor:
-    """Where a tensor is inside of a safetensors file."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-    length: int
-
-
-def read_header(path: Path) -> dict[str, StoredTensor]:
-    """What a safetensors file holds."""
-    with path.open("rb") as stream:
-        size = int.from_bytes(stream.read(8), "little")
-        header = json.loads(stream.read(size))
-    return {
-        name: StoredTensor(
-            each["dtype"],
-            tuple(each["shape"]),
-            8 + size + each["data_offsets"][0],
-            each["data_offsets"][1] - each["data_offsets"][0],
-        )
-        for name, each in header.items()
-        if name != "__metadata__"
-    }
+FUSED = "com.microsoft"
+"""The domain of operations that onnxruntime has beside the standard's: several in one, and so faster."""
+_MIDDLE = np.uint8(128)
+_TYPES = {"F32": FLOAT, "F16": FLOAT16, "I8": INT8, "I64": INT64}
 
 
 class Graph:
@@ -61,30 +33,42 @@ class Graph:
 
     def __init__(self, weights: Path, *, int8: bool = False) -> None:
         self._file, self._stored, self._int8 = weights.name, read_header(weights), int8
-        self._nodes: list[Any] = []
-        self._initializers: dict[str, Any] = {}
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
+        self._graph = OnnxGraph()
         self._known: dict[str, str] = {}
         self._renamed: dict[str, str] = {}
         self._count = 0
 
     def input(self, name: str, kind: int, shape: Sequence[int | str]) -> str:
         """An input of the graph; dimensions with a name can have any size."""
-        self._inputs.append(helper.make_tensor_value_info(name, kind, list(shape)))
+        self._graph.inputs.append(onnx_file.value(name, kind, shape))
         return name
 
     def output(self, name: str, value: str, shape: Sequence[int | str], kind: int = FLOAT) -> None:
         """Give a value out under a name."""
         self._renamed[value] = name  # a copy under another name would cost time at every run
-        self._outputs.append(helper.make_tensor_value_info(name, kind, list(shape)))
+        self._graph.outputs.append(onnx_file.value(name, kind, shape))
 
-    def op(self, kind: str, *inputs: str, to: str | None = None, **attributes: Any) -> str:
+    def op(self, kind: str, *inputs: str, domain: str = "", **attributes: Attribute) -> str:
         """Add an operation with one output."""
         self._count += 1
-        result = to or f"v{self._count}"
-        self._nodes.append(helper.make_node(kind, list(inputs), [result], **attributes))
+        result = f"v{self._count}"
+        self._graph.nodes.append(Node(kind, list(inputs), [result], domain, attributes))
         return result
+
+    def ops(
+        self,
+        kind: str,
+        *inputs: str,
+        outputs: int,
+        unused: Sequence[int] = (),
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> list[str]:
+        """Add an operation with several outputs; what is unused need not be computed."""
+        self._count += 1
+        results = ["" if place in unused else f"v{self._count}_{place}" for place in range(outputs)]
+        self._graph.nodes.append(Node(kind, list(inputs), results, domain, attributes))
+        return results
 
     def constant(self, value: NDArray[Any] | np.generic | float | Sequence[int]) -> str:
         """A small value that is part of the graph."""
@@ -94,7 +78,7 @@ class Graph:
         if key not in self._known:
             self._count += 1
             name = f"c{self._count}"
-            self._initializers[name] = numpy_helper.from_array(array, name)
+            self._graph.initializers[name] = onnx_file.constant(name, array)
             self._known[key] = name
         return self._known[key]
 
@@ -104,13 +88,11 @@ class Graph:
 
     def stored(self, name: str) -> str:
         """A tensor of the weights as it is stored."""
-        if name not in self._initializers:
+        if name not in self._graph.initializers:
             found = self._stored[name]
-            tensor = TensorProto(name=name, data_type=_TYPES[found.dtype], dims=found.shape)
-            tensor.data_location = TensorProto.EXTERNAL
-            for key, value in (("location", self._file), ("offset", found.offset), ("length", found.length)):
-                tensor.external_data.add(key=key, value=str(value))
-            self._initializers[name] = tensor
+            self._graph.initializers[name] = onnx_file.external(
+                name, _TYPES[found.dtype], found.shape, self._file, found.offset, found.length
+            )
         return name
 
     def weight(self, name: str) -> str:
@@ -181,40 +163,36 @@ class Graph:
             scores = self.op("Add", scores, mask)
         return self.op("MatMul", self.op("Softmax", scores, axis=-1), value)
 
-    def save(self, path: Path, *, description: str) -> None:
-        """Write the graph beside its weights, after a check."""
-        for node in self._nodes:
-            for names in (node.input, node.output):
-                for place, value in enumerate(names):
-                    names[place] = self._renamed.get(value, value)
-        graph = helper.make_graph(
-            self._nodes, path.stem, self._inputs, self._outputs, list(self._initializers.values())
-        )
-        model = helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
-            ir_version=_IR_VERSION,
-            producer_name="parasketch",
-            doc_string=description,
-        )
-        path.write_bytes(model.SerializeToString())
-        onnx.checker.check_model(str(path))
+    def matmul_bytes(self, x: str, matrix: str, scales: str, *, middles: str | None = None) -> str:
+        """x W for rows x (N, inputs) and a matrix (inputs, outputs) in 8 bits with a scale for every output.
 
-    def _cast(self, value: str, kind: int = FLOAT) -> str:
-        self._count += 1
-        result = f"v{self._count}"
-        self._nodes.append(helper.make_node("Cast", [value], [result], to=kind))
-        return result
+        Every row of x has a scale of its own: what becomes of it does not depend on its neighbours. A row of zeros has
+        the scale 0, and so stays one. `middles` are those of other rows, as many as these.
+        """
+        scale = self.op("ReduceMax", self.op("Abs", x), axes=[1], keepdims=0)
+        scale = self.op("Mul", scale, self.constant(1 / 127))
+        whole = self.op("QuantizeLinear", x, scale, middles or self.middles(x), axis=0)
+        one, middle = self.constant(1.0), self.constant(_MIDDLE)
+        product = self.op("MatMulIntegerToFloat", whole, matrix, one, scales, middle, domain=FUSED)
+        return self.op("Mul", product, self.op("Unsqueeze", scale, self.constant([1])))
+
+    def middles(self, x: str) -> str:
+        """For each row of x the byte that stands for 0, (N,)."""
+        return self.op("Expand", self.constant(np.array([_MIDDLE])), self.op("Shape", x, start=0, end=1))
+
+    def save(self, path: Path, *, description: str) -> None:
+        """Write the graph beside its weights."""
+        for node in self._graph.nodes:
+            node.inputs = [self._renamed.get(name, name) for name in node.inputs]
+            node.outputs = [self._renamed.get(name, name) for name in node.outputs]
+        opsets = {"": OPSET, FUSED: 1}
+        path.write_bytes(self._graph.to_bytes(path.stem, description, ir_version=_IR_VERSION, opsets=opsets))
+
+    def _cast(self, value: str) -> str:
+        return self.op("Cast", value, to=FLOAT)
 
     def _matmul_int8(self, x: str, name: str) -> str:
-        """Inputs and weights in 8 bits: the weights have a scale for every output, the inputs have one together.
-
-        Runtimes know this pattern and make one fast operation of it.
-        """
+        """Inputs and weights in 8 bits."""
         if f"turned {name}" not in self._known:
             self._known[f"turned {name}"] = self.op("Transpose", self.stored(name), perm=[1, 0])
-        self._count += 1
-        whole, scale, zero = (f"v{self._count}{part}" for part in ("", "_scale", "_zero"))
-        self._nodes.append(helper.make_node("DynamicQuantizeLinear", [x], [whole, scale, zero]))
-        product = self._cast(self.op("MatMulInteger", whole, self._known[f"turned {name}"], zero))
-        return self.op("Mul", product, self.op("Mul", scale, self.stored(f"{name}.scale")))
+        return self.matmul_bytes(x, self._known[f"turned {name}"], self.stored(f"{name}.scale"))

@@ -1,4 +1,4 @@
-"""Reading a Llama model from a GGUF file: its weights as fp32 arrays, and its tokeniser.
+"""Reading a Llama model from a GGUF file: its weights as arrays, and its tokeniser.
 
 Quantised weights are unpacked by the `gguf` library. The rows of queries and keys are stored in an order that suits
 rotations of neighbouring pairs; here halves are rotated, so they are put back.
@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from parasketch.errors import ModelError
-from parasketch.model.language_model import LanguageModel, LanguageModelShape
+from parasketch.model.language_model_shape import LanguageModelShape
+
+Floats = NDArray[np.float32]
 
 
 class GgufFile:
@@ -55,35 +56,35 @@ class GgufFile:
         tokenizer.decoder = decoders.ByteLevel()
         return tokenizer
 
-    @torch.no_grad()
-    def load_into(self, model: LanguageModel) -> None:
-        """Fill the frozen weights of a model of this file's shape."""
-        shape = model.shape
-        model.embedding.copy_(self._array("token_embd.weight"))
-        model.norm.weight.copy_(self._array("output_norm.weight"))
-        for number, block in enumerate(model.blocks):
-            prefix = f"blk.{number}."
-            q = _half_rotation(self._array(f"{prefix}attn_q.weight"), shape.heads)
-            k = _half_rotation(self._array(f"{prefix}attn_k.weight"), shape.kv_heads)
-            parts: dict[Any, list[torch.Tensor]] = {
-                block.attention_norm: [self._array(f"{prefix}attn_norm.weight")],
-                block.qkv: [q, k, self._array(f"{prefix}attn_v.weight")],
-                block.out: [self._array(f"{prefix}attn_output.weight")],
-                block.ff_norm: [self._array(f"{prefix}ffn_norm.weight")],
-                block.gate_up: [self._array(f"{prefix}ffn_gate.weight"), self._array(f"{prefix}ffn_up.weight")],
-                block.down: [self._array(f"{prefix}ffn_down.weight")],
+    def weights(self) -> dict[str, Floats]:
+        """The weights, under the names that they have in `LanguageModel`."""
+        shape = self.shape()
+        weights = {"embedding": self._array("token_embd.weight"), "norm.weight": self._array("output_norm.weight")}
+        for number in range(shape.layers):
+            theirs, ours = f"blk.{number}.", f"blocks.{number}."
+            parts = {
+                "attention_norm": [self._array(f"{theirs}attn_norm.weight")],
+                "qkv": [
+                    _half_rotation(self._array(f"{theirs}attn_q.weight"), shape.heads),
+                    _half_rotation(self._array(f"{theirs}attn_k.weight"), shape.kv_heads),
+                    self._array(f"{theirs}attn_v.weight"),
+                ],
+                "out": [self._array(f"{theirs}attn_output.weight")],
+                "ff_norm": [self._array(f"{theirs}ffn_norm.weight")],
+                "gate_up": [self._array(f"{theirs}ffn_gate.weight"), self._array(f"{theirs}ffn_up.weight")],
+                "down": [self._array(f"{theirs}ffn_down.weight")],
             }
-            for module, arrays in parts.items():
-                module.weight.copy_(torch.cat(arrays))
+            weights |= {f"{ours}{name}.weight": np.concatenate(arrays) for name, arrays in parts.items()}
+        return weights
 
-    def _array(self, name: str) -> torch.Tensor:
+    def _array(self, name: str) -> Floats:
         from gguf import dequantize
 
         if name not in self._tensors:
             raise ModelError(f"{self._path} has no tensor {name}")
         tensor = self._tensors[name]
-        array: NDArray[np.float32] = dequantize(tensor.data, tensor.tensor_type)
-        return torch.from_numpy(array.reshape([int(size) for size in reversed(tensor.shape)]).copy())
+        array: Floats = dequantize(tensor.data, tensor.tensor_type)
+        return array.reshape([int(size) for size in reversed(tensor.shape)])
 
     def _field(self, name: str) -> Any:
         field = self._reader.get_field(name)
@@ -92,6 +93,6 @@ class GgufFile:
         return field.contents()
 
 
-def _half_rotation(weight: torch.Tensor, heads: int) -> torch.Tensor:
+def _half_rotation(weight: Floats, heads: int) -> Floats:
     """Rows (heads · d, width) reordered from neighbouring pairs to halves."""
-    return weight.view(heads, -1, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+    return weight.reshape(heads, -1, 2, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)

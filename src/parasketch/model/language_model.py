@@ -6,44 +6,13 @@ an adapter then has one side path where four would cost more time than the matri
 """
 
 import math
-from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-
-@dataclass(frozen=True, kw_only=True)
-class LanguageModelShape:
-    """The sizes of a Llama model; the defaults are those of SmolLM2-135M."""
-
-    vocabulary: int = 49_152
-    width: int = 576
-    layers: int = 30
-    heads: int = 9
-    kv_heads: int = 3
-    ff: int = 1536
-    rope_base: float = 100_000.0
-    norm_eps: float = 1e-5
-
-    @property
-    def head_width(self) -> int:
-        """Dimensions of one attention head."""
-        return self.width // self.heads
-
-
-@dataclass
-class PrefixCache:
-    """Keys and values of sources, which all continuations of a source share: a list by layer of (B, kv_heads, T, d)."""
-
-    keys: list[Tensor]
-    values: list[Tensor]
-    lengths: Tensor  # (B,)
-
-    def mask(self) -> Tensor:
-        """True where a source has a token, (B, T)."""
-        return torch.arange(self.keys[0].shape[2], device=self.lengths.device) < self.lengths[:, None]
+from parasketch.model.language_model_shape import LanguageModelShape
 
 
 class AdaptedLinear(nn.Module):
@@ -59,16 +28,7 @@ class AdaptedLinear(nn.Module):
         self.up = nn.Parameter(torch.zeros(outputs, rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        result = F.linear(x, self.weight)
-        if self.up.shape[1] == 0:
-            return result
-        return result + F.linear(F.linear(x, self.down), self.scale * self.up)
-
-    @torch.no_grad()
-    def merge(self) -> None:
-        """Add the adapter to the matrix, for generation without side paths; there is no way back."""
-        self.weight += self.scale * (self.up @ self.down)
-        self.down, self.up = nn.Parameter(self.down[:0]), nn.Parameter(self.up[:, :0])
+        return F.linear(x, self.weight) + F.linear(F.linear(x, self.down), self.scale * self.up)
 
 
 class Norm(nn.Module):
@@ -99,28 +59,17 @@ class Block(nn.Module):
         self.gate_up = AdaptedLinear(shape.width, 2 * shape.ff, rank=rank, scale=scale)
         self.down = AdaptedLinear(shape.ff, shape.width, rank=rank, scale=scale)
 
-    def project(self, x: Tensor) -> Tensor:
-        """Queries, keys and values of states (..., width), side by side."""
-        result: Tensor = self.qkv(self.attention_norm(x))
-        return result
-
-    def finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        """Add what was attended to, then the feed-forward layer, to states, all (..., width)."""
-        x = x + self.out(attended)
-        gate, up = self.gate_up(self.ff_norm(x)).chunk(2, dim=-1)
-        result: Tensor = x + self.down(F.silu(gate) * up)
-        return result
-
-    def forward(
-        self, x: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """States (B, T, width) after this block, with its keys and values.
+    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None = None) -> Tensor:
+        """States (B, T, width) after this block.
 
         Each token sees itself and its left, or what `mask` (B, 1, T, T) lets it see.
         """
-        q, k, v = heads_of(self.project(x), self.shape, rotation)
+        q, k, v = _heads_of(self.qkv(self.attention_norm(x)), self.shape, rotation)
         attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=True)
-        return self.finish(x, attended.transpose(1, 2).flatten(2)), k, v
+        x = x + self.out(attended.transpose(1, 2).flatten(2))
+        gate, up = self.gate_up(self.ff_norm(x)).chunk(2, dim=-1)
+        result: Tensor = x + self.down(F.silu(gate) * up)
+        return result
 
 
 class LanguageModel(nn.Module):
@@ -134,8 +83,6 @@ class LanguageModel(nn.Module):
         self.register_buffer("embedding", torch.empty(shape.vocabulary, shape.width), persistent=False)
         self.blocks = nn.ModuleList(Block(shape, rank=rank, scale=scale) for _ in range(shape.layers))
         self.norm = Norm(shape.width, shape.norm_eps)
-        self.first_keys: list[Tensor] = []
-        self.first_values: list[Tensor] = []
 
     def logits(self, states: Tensor) -> Tensor:
         """Of the next token, (..., vocabulary), given states (..., width)."""
@@ -149,34 +96,14 @@ class LanguageModel(nn.Module):
         """
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)[None]
-        cos, sin = self.rotation(positions)
+        cos, sin = _rotation_of(self.shape, positions)
         mask = None if sees is None else sees[:, None]
         for block in self.blocks:
-            x, _, _ = block(x, (cos[:, None], sin[:, None]), mask)
+            x = block(x, (cos[:, None], sin[:, None]), mask)
         return cast(Tensor, self.norm(x))
 
-    def rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of positions (...), each (..., d)."""
-        return rotation_of(self.shape, positions)
 
-    @torch.no_grad()
-    def merge(self, first: int) -> None:
-        """Put all adapters into the matrices they stand beside, for generation.
-
-        The token that begins every row is read, too: its keys and values, by layer (kv_heads, 1, d), are kept.
-        """
-        for module in self.modules():
-            if isinstance(module, AdaptedLinear):
-                module.merge()
-        x = self.embedding[first].view(1, 1, -1)
-        rotation = self.rotation(torch.zeros(1))
-        for block in self.blocks:
-            x, k, v = block(x, rotation)
-            self.first_keys.append(k[0])
-            self.first_values.append(v[0])
-
-
-def rotation_of(shape: LanguageModelShape, positions: Tensor) -> tuple[Tensor, Tensor]:
+def _rotation_of(shape: LanguageModelShape, positions: Tensor) -> tuple[Tensor, Tensor]:
     """Cosines and sines of positions (...), each (..., d)."""
     d = shape.head_width
     frequencies = shape.rope_base ** (-torch.arange(0, d, 2, device=positions.device) / d)
@@ -185,26 +112,17 @@ def rotation_of(shape: LanguageModelShape, positions: Tensor) -> tuple[Tensor, T
     return angles.cos(), angles.sin()
 
 
-def heads_of(
+def _heads_of(
     projected: Tensor, shape: LanguageModelShape, rotation: tuple[Tensor, Tensor]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries (B, heads, T, d), keys and values (B, kv_heads, T, d) of what a block projects, (B, T, ...)."""
-    return split_heads(
-        projected.view(*projected.shape[:2], -1, shape.head_width).transpose(1, 2), shape, rotation, dim=1
-    )
+    """Queries (B, heads, T, d), keys and values (B, kv_heads, T, d) that are side by side, (B, T, ...).
 
-
-def split_heads(
-    every: Tensor, shape: LanguageModelShape, rotation: tuple[Tensor, Tensor], *, dim: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values that are side by side in a dimension, queries and keys turned by their positions."""
-    turned = rotate(every.narrow(dim, 0, shape.heads + shape.kv_heads), rotation)
-    q, k = turned.narrow(dim, 0, shape.heads), turned.narrow(dim, shape.heads, shape.kv_heads)
-    return q, k, every.narrow(dim, shape.heads + shape.kv_heads, shape.kv_heads)
-
-
-def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn heads (..., T, d) by their positions, halves paired."""
+    Queries and keys are turned by their positions, halves paired.
+    """
+    every = projected.view(*projected.shape[:2], -1, shape.head_width).transpose(1, 2)
+    turning, v = every.tensor_split([shape.heads + shape.kv_heads], dim=1)
     cos, sin = rotation
-    first, second = x.chunk(2, dim=-1)
-    return x * cos + torch.cat([-second, first], dim=-1) * sin
+    first, second = turning.chunk(2, dim=-1)
+    turned = turning * cos + torch.cat([-second, first], dim=-1) * sin
+    q, k = turned.tensor_split([shape.heads], dim=1)
+    return q, k, v

@@ -28,8 +28,8 @@ class Kind:
     """A `parasketch.train.task.Task`."""
     engine: str
     """A module with `load_engine(directory, device, semantic)`, which gives a `parasketch.generate.engine.Engine`."""
-    backends: bool = False
-    """Whether it runs on more than torch: its `load_engine` takes the name of a backend as well."""
+    backends: tuple[str, ...] = ("torch",)
+    """What it runs on; where there is more than one, its `load_engine` takes the name of a backend as well."""
 
 
 _POOLED = "parasketch.systems.pooled.engine"
@@ -70,7 +70,7 @@ KINDS: dict[str, Kind] = {
         "parasketch.systems.hrqvae.network:HRQVAE",
         "parasketch.systems.hrqvae.task:HrqVaeTask",
         "parasketch.generate.hrqvae",
-        backends=True,
+        backends=("light", "torch"),
     ),
     "lbow": Kind(
         "latent bag of words: LSTMs around a predicted bag of words that paraphrases may have",
@@ -89,6 +89,7 @@ KINDS: dict[str, Kind] = {
         "parasketch.systems.sketchlm.network:SketchLM",
         "parasketch.systems.sketchlm.task:SketchLMTask",
         "parasketch.systems.sketchlm.engine",
+        backends=("light",),
     ),
 }
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tiny_language_model import PAIRS, merged_network, tiny_tokenizer
+from tiny_language_model import PAIRS, ready, tiny_network, tiny_tokenizer
 
 from parasketch.errors import UsageError
 from parasketch.generate.paraphraser import Paraphraser
@@ -24,10 +24,10 @@ def sure(pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 @pytest.fixture(scope="module")
 def paraphraser() -> Paraphraser:
-    network = merged_network(seed=5)
+    network = tiny_network(seed=5)
     network.form.fit([text for pair in PAIRS for text in pair])
     settings = EverydaySettings(search=SEARCH)
-    engine = SketchLMEngine(network, BaseTokenizer(tiny_tokenizer()), sure, settings, Path("tiny"))
+    engine = SketchLMEngine(ready(network, exact=False), BaseTokenizer(tiny_tokenizer()), sure, settings, Path("tiny"))
     return Paraphraser(OneEngine(engine))
 
 

@@ -1,24 +1,33 @@
 """The language-model kind is trained, cut, resumed, saved and loaded like every other."""
 
+import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from lightning_fabric import Fabric
+from safetensors.numpy import load_file, save_file
 from tiny_language_model import PAIRS, SHAPE, tiny_network, write_pairs
 
 from parasketch.data.records import EvalItem
 from parasketch.errors import DataError, ModelError, UsageError
-from parasketch.model.int8 import is_supported
+from parasketch.generate.paraphraser import Paraphraser
+from parasketch.model.directory import ModelDirectory, open_directory
 from parasketch.model.storage import open_model
 from parasketch.systems.kinds import load_model
+from parasketch.systems.sketchlm import ready
+from parasketch.systems.sketchlm.base import base_tokenizer
 from parasketch.systems.sketchlm.config import SketchLMConfig, SketchLMShape, SketchLMTrainConfig
 from parasketch.systems.sketchlm.decoding import Decoding
 from parasketch.systems.sketchlm.examples import Pair, PairExamples, by_source, read_pairs
-from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchIds, SketchLM, Target
-from parasketch.systems.sketchlm.ready import ready_network
+from parasketch.systems.sketchlm.ids import SketchIds
+from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchLM, Target
+from parasketch.systems.sketchlm.ready import ready_model
 from parasketch.systems.sketchlm.task import SketchLMTask
 from parasketch.train.loop import train
 from parasketch.train.task import Sources
@@ -190,19 +199,67 @@ def test_batches_are_pure_functions_of_seed_and_epoch_and_of_like_length() -> No
     assert depths == {4}  # <sketch> and three codes, "none" among them
 
 
-@pytest.mark.skipif(not is_supported(), reason="this CPU does not multiply bytes")
 def test_a_model_is_merged_once_and_then_read_from_the_cache(tiny_base: Path, tmp_path: Path) -> None:
     run(make_task(), tmp_path / "run").save(tmp_path / "model", {})
-    stored = open_model(tmp_path / "model")
-    torch.manual_seed(3)
-    first, _ = ready_network(stored)
-    [kept] = tiny_base.glob("merged-*/merged.safetensors")
+    stored = open_directory(tmp_path / "model", ModelDirectory)
+    first = ready_model(stored)
+    [kept] = tiny_base.glob("ready-*/weights.safetensors")
     written = kept.stat().st_mtime_ns
-    again, tokenizer = ready_network(stored)
+    again = ready_model(stored)
     assert kept.stat().st_mtime_ns == written
-    assert torch.equal(torch.rand(3), torch.rand(3, generator=torch.Generator().manual_seed(3)))  # nothing was drawn
-    source = tokenizer.encode_batch(["Anna bought a letter."])
-    states = [Decoding(network).read(source, room=4)[1] for network in (first, again)]
-    assert torch.equal(*states)
-    kept.write_bytes(b"damaged")
-    assert torch.equal(Decoding(ready_network(stored)[0]).read(source, room=4)[1], states[0])
+    source = base_tokenizer().encode_batch(["Anna bought a letter."])
+    states = [Decoding(model).read(source)[1] for model in (first, again)]
+    assert (states[0] == states[1]).all()
+    for name in ("weights.safetensors", "body.onnx"):
+        (kept.parent / name).write_bytes(b"damaged")
+        assert (Decoding(ready_model(stored)).read(source)[1] == states[0]).all()
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_without_a_cache_to_write_to_a_model_works_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(make_task(), tmp_path / "run").save(tmp_path / "model", {})
+
+    def refuse(path: Path) -> None:
+        raise DataError("cannot be written: Read-only file system", path=path)
+
+    monkeypatch.setattr(ready, "write_directory", refuse)
+    model = ready_model(open_directory(tmp_path / "model", ModelDirectory))
+    assert np.isfinite(Decoding(model).read([[5, 6]])[1]).all()
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) -> None:
+    run(make_task(), tmp_path / "run").save(tmp_path / "model", {})
+    path = tmp_path / "model" / "model.safetensors"
+    weights = load_file(path)
+    for change, message in (
+        ({"code_output": weights["code_output"][:1]}, "code_output is .*, expected"),
+        ({"code_output": np.full_like(weights["code_output"], np.nan)}, "values that are no numbers"),
+        ({}, "damaged, or not the file that config.json was written with"),
+    ):
+        save_file({**weights, "form_embedding": weights["form_embedding"] + 1, **change}, path)
+        with pytest.raises(ModelError, match=message):
+            ready_model(open_directory(tmp_path / "model", ModelDirectory))
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # importing it is an error
+import parasketch.model.gguf, parasketch.systems.sketchlm.base
+from parasketch.cli import main
+sys.argv = ["parasketch", "paraphrase", "Anna bought a letter.", "-n", "2", "--json", "--model", sys.argv[1]]
+main()
+"""
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_a_model_works_where_there_is_no_torch(tmp_path: Path) -> None:
+    run(make_task(), tmp_path / "run").save(tmp_path / "model", {})
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "model")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line)["text"] for line in done.stdout.splitlines()]
+    known = Paraphraser.from_pretrained(tmp_path / "model")("Anna bought a letter.", n=2)
+    assert found == [one.text for one in known]
+    with pytest.raises(UsageError, match="runs on light alone"):
+        Paraphraser.from_pretrained(tmp_path / "model", backend="torch")

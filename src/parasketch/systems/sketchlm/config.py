@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from parasketch.config import Config, TrainConfig, at_least, require, shares
-from parasketch.model.language_model import LanguageModelShape
+from parasketch.model.language_model_shape import LanguageModelShape
 
 KIND = "sketchlm"
 

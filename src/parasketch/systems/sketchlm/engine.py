@@ -5,8 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
-
 from parasketch.config import from_dict
 from parasketch.errors import ConfigError, ModelError, UsageError
 from parasketch.generate.candidates import Judged as FeatureJudged
@@ -14,13 +12,13 @@ from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
 from parasketch.generate.wording import overlap_matrix
-from parasketch.model.storage import open_model
-from parasketch.systems.sketchlm.base import BaseTokenizer
+from parasketch.model.directory import ModelDirectory, open_directory
+from parasketch.systems.sketchlm.base import BaseTokenizer, base_tokenizer
 from parasketch.systems.sketchlm.candidates import Candidate, CandidateSearch, SearchSettings, Wanted
 from parasketch.systems.sketchlm.choice import ChoiceSettings, Judge, Judged, Verifies
 from parasketch.systems.sketchlm.config import KIND
-from parasketch.systems.sketchlm.network import SketchLM
-from parasketch.systems.sketchlm.ready import ready_network
+from parasketch.systems.sketchlm.model import SketchModel
+from parasketch.systems.sketchlm.ready import ready_model
 from parasketch.text.sentence_encoder import SentenceModel
 from parasketch.verify import Verifier
 
@@ -43,23 +41,23 @@ class SketchLMEngine:
 
     kind = KIND
     abilities: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature"})
-    device = torch.device("cpu")
+    device = "cpu"
 
     def __init__(
-        self, network: SketchLM, tokenizer: BaseTokenizer, verifier: Verifies, settings: EverydaySettings, path: Path
+        self, model: SketchModel, tokenizer: BaseTokenizer, verifier: Verifies, settings: EverydaySettings, path: Path
     ) -> None:
-        self._network, self._tokenizer, self._settings, self._path = network, tokenizer, settings, path
+        self._model, self._tokenizer, self._settings, self._path = model, tokenizer, settings, path
         self._judge = Judge(verifier, settings.choice)
 
     @property
     def depth(self) -> int:
         """D, the number of codes of a whole sketch."""
-        return self._network.config.levels
+        return self._model.shape.levels
 
     @property
     def codes(self) -> int:
         """How many codes there are at each level."""
-        return self._network.config.codes
+        return self._model.shape.codes
 
     def prepare(self, texts: Sequence[str]) -> list[PreparedText]:
         """Make texts, each with some content, ready."""
@@ -67,7 +65,7 @@ class SketchLMEngine:
 
     def sketches_of(self, texts: Sequence[PreparedText]) -> list[Sketch]:
         """The sketch that each text has itself."""
-        return [Sketch(codes) for codes in self._network.form.sketches([text.text for text in texts])]
+        return [Sketch(codes) for codes in self._model.form.sketches([text.text for text in texts])]
 
     def batch_size(self, options: Options, largest: int) -> int:
         """How many texts go well together."""
@@ -103,12 +101,12 @@ class SketchLMEngine:
         raise UsageError(f"a model of the kind {KIND} is saved by training; copy {self._path} to {directory}")
 
     def _candidates(self, requests: Sequence[Request], options: Options) -> list[list[Candidate]]:
-        search = CandidateSearch(self._network, self._tokenizer, self._search_settings(options))
+        search = CandidateSearch(self._model, self._tokenizer, self._search_settings(options))
         return search(_wanted(requests, options), seed=options.seed)
 
     def _plain(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """The sentences of the n likeliest sketches, unjudged."""
-        search = CandidateSearch(self._network, self._tokenizer, self._settings.search)
+        search = CandidateSearch(self._model, self._tokenizer, self._settings.search)
         found = search.likeliest(_wanted(requests, options), options.n)
         return [
             [_unjudged(request, each) for each in candidates + candidates[-1:] * (options.n - len(candidates))]
@@ -137,15 +135,15 @@ def _unjudged(request: Request, candidate: Candidate) -> Paraphrase:
     )
 
 
-def load_engine(directory: Path, device: torch.device, semantic: SentenceModel | None) -> SketchLMEngine:
+def load_engine(directory: Path, device: str | None, semantic: SentenceModel | None) -> SketchLMEngine:
     """The model of a directory; it works on the CPU."""
     del device, semantic
-    stored = open_model(directory)
+    stored = open_directory(directory, ModelDirectory)
     try:
         settings = from_dict(EverydaySettings, stored.sections.get("generate", {}), "generate.")
     except ConfigError as error:
         raise ModelError(f"{directory}: {error}") from error
-    with ThreadPoolExecutor(1) as other:  # reading and packing weights is not Python's work: both go on at once
-        verifier = other.submit(Verifier.from_pretrained)
-        network, tokenizer = ready_network(stored)
-        return SketchLMEngine(network, tokenizer, verifier.result(), settings, directory)
+    with ThreadPoolExecutor(2) as others:  # reading and packing weights is not Python's work: all go on at once
+        verifier, tokenizer = others.submit(Verifier.from_pretrained), others.submit(base_tokenizer)
+        model = ready_model(stored)
+        return SketchLMEngine(model, tokenizer.result(), verifier.result(), settings, directory)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from parasketch.errors import DataError
 from parasketch.files import read_lines
-from parasketch.systems.sketchlm.network import GOOD, Example, Rows, SketchIds
+from parasketch.systems.sketchlm.ids import SketchIds
+from parasketch.systems.sketchlm.network import GOOD, Example, Rows
 
 _GRADES = range(GOOD + 1)
 _BATCHES_TOGETHER = 64

@@ -13,14 +13,13 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from parasketch.model.quantizer import HierarchicalQuantizer
 from parasketch.text.crf import CrfTagger
 from parasketch.text.tagger import TaggedToken
 from parasketch.text.templates import build_template, template_text
+
+Floats = NDArray[np.float32]
 
 HASHES = 8192
 _LEAST = 5
@@ -60,61 +59,59 @@ def _is_passive(tokens: Sequence[TaggedToken]) -> bool:
     )
 
 
-class FormEncoder(nn.Module):
-    """From sentences to form vectors and sketches."""
+class FormEncoder:
+    """From sentences to sketches."""
 
-    projection: Tensor  # (HASHES, width)
-
-    def __init__(self, *, width: int = 48, levels: int = 3, codes: int = 16) -> None:
-        super().__init__()
-        self.register_buffer("projection", torch.zeros(HASHES, width))
-        self.quantizer = HierarchicalQuantizer(width=width, levels=levels, codes=codes)
-        self.quantizer.requires_grad_(False)
+    def __init__(self, projection: Floats, codebooks: Floats) -> None:
+        """With what was learnt: a projection (HASHES, width), and codebooks (levels, codes, width)."""
+        self._projection, self._codebooks = projection, codebooks
 
     @cached_property
     def _tagger(self) -> CrfTagger:
         return CrfTagger()
 
-    def forms(self, sentences: Sequence[str]) -> Tensor:
-        """Form vectors (n, width), of length 1."""
-        rows = [form_features(tokens) for tokens in self._tagger.tag(sentences)]
-        return self._project(rows)
-
-    @torch.no_grad()
     def sketches(self, sentences: Sequence[str]) -> list[tuple[int, ...]]:
-        """The sketch that each sentence has itself."""
+        """The sketch that each sentence has itself: level by level the code that is nearest to what is left over."""
         if not sentences:
             return []
-        return [tuple(codes) for codes in self.quantizer.encode(self.forms(sentences)).tolist()]
-
-    def fit(self, sentences: Sequence[str], *, seed: int = 0) -> None:
-        """Learn projection and codebooks from sentences."""
-        from scipy.sparse import csr_matrix
-        from sklearn.decomposition import TruncatedSVD
-
         rows = [form_features(tokens) for tokens in self._tagger.tag(sentences)]
-        counts: NDArray[np.float64] = np.zeros(HASHES)
-        for features in rows:
-            counts[list(features)] += 1
-        # Rare features say more, but openings such as "what" are common and say most: half of the usual weight.
-        scale = np.sqrt(np.log(len(rows) / np.maximum(counts, 1)) * (counts >= _LEAST))
-        matrix = csr_matrix(
-            (
-                [weight for features in rows for weight in features.values()],
-                [key for features in rows for key in features],
-                np.cumsum([0, *map(len, rows)]),
-            ),
-            shape=(len(rows), HASHES),
-        )
-        svd = TruncatedSVD(self.projection.shape[1], random_state=seed).fit(matrix.multiply(scale).tocsr())
-        # The first dimensions would outshine the others: divided by the root of their size, all levels have work.
-        directions = scale[:, None] * svd.components_.T / np.sqrt(svd.singular_values_)
-        self.projection.copy_(torch.from_numpy(directions.astype(np.float32)))
-        self.quantizer.fit(self._project(rows[:_MOST_POINTS]), seed=seed)
+        left, codes = form_vectors(rows, self._projection), []
+        for codebook in self._codebooks:
+            distances = np.square(codebook).sum(axis=-1) - 2 * left @ codebook.T  # but for what is the same for all
+            codes.append(distances.argmin(axis=-1))
+            left = left - codebook[codes[-1]]
+        return [tuple(path) for path in np.stack(codes, axis=1).tolist()]
 
-    def _project(self, rows: Sequence[dict[int, float]]) -> Tensor:
-        """Vectors (n, width) of rows of features."""
-        result = torch.zeros(len(rows), self.projection.shape[1])
-        for number, features in enumerate(rows):
-            result[number] = torch.tensor(list(features.values())) @ self.projection[list(features)]
-        return nn.functional.normalize(result, dim=-1)
+
+def form_vectors(rows: Sequence[dict[int, float]], projection: Floats) -> Floats:
+    """Vectors (n, width) of length 1, of rows of features."""
+    result = np.zeros((len(rows), projection.shape[1]), dtype=np.float32)
+    for number, features in enumerate(rows):
+        result[number] = np.array(list(features.values()), dtype=np.float32) @ projection[list(features)]
+    result /= np.maximum(np.linalg.norm(result, axis=-1, keepdims=True), 1e-12)
+    return result
+
+
+def fit_projection(sentences: Sequence[str], width: int, *, seed: int) -> tuple[Floats, list[dict[int, float]]]:
+    """A projection (HASHES, width) for sentences, and the features of those that codes are fitted to."""
+    from scipy.sparse import csr_matrix
+    from sklearn.decomposition import TruncatedSVD
+
+    rows = [form_features(tokens) for tokens in CrfTagger().tag(sentences)]
+    counts: NDArray[np.float64] = np.zeros(HASHES)
+    for features in rows:
+        counts[list(features)] += 1
+    # Rare features say more, but openings such as "what" are common and say most: half of the usual weight.
+    scale = np.sqrt(np.log(len(rows) / np.maximum(counts, 1)) * (counts >= _LEAST))
+    matrix = csr_matrix(
+        (
+            [weight for features in rows for weight in features.values()],
+            [key for features in rows for key in features],
+            np.cumsum([0, *map(len, rows)]),
+        ),
+        shape=(len(rows), HASHES),
+    )
+    svd = TruncatedSVD(width, random_state=seed).fit(matrix.multiply(scale).tocsr())
+    # The first dimensions would outshine the others: divided by the root of their size, all levels have work.
+    directions = scale[:, None] * svd.components_.T / np.sqrt(svd.singular_values_)
+    return directions.astype(np.float32), rows[:_MOST_POINTS]

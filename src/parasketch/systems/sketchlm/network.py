@@ -8,6 +8,7 @@ Codes are ids above those of the vocabulary, so that a sequence is one row of id
 its codes' vectors, and the decoder sees it at every place: it is added to the input from the last code on.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
@@ -15,52 +16,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from parasketch.model.int8_language_model import Int8LanguageModel
 from parasketch.model.language_model import LanguageModel
-from parasketch.systems.sketchlm.base import BaseTokenizer, load_base
+from parasketch.model.quantizer import HierarchicalQuantizer
+from parasketch.systems.sketchlm.base import BaseTokenizer, base_tokenizer, read_base
 from parasketch.systems.sketchlm.config import KIND, SketchLMShape
-from parasketch.systems.sketchlm.form import FormEncoder
+from parasketch.systems.sketchlm.form import HASHES, FormEncoder, fit_projection, form_vectors
+from parasketch.systems.sketchlm.ids import END, FORM_SCALE, START, SketchIds
 
 if TYPE_CHECKING:
     from parasketch.model.storage import StoredModel
 
-START, END = 0, 2
-"""The ids of <|endoftext|>, which begins a row, and <|im_end|>, which ends a target."""
 GOOD = 2
 """The grade of a target to learn; what has a lower one, 1 for weak and 0 for wrong, is there to be told from it."""
 _STEEPNESS, _MARGIN = 4.0, 0.5
 """Of telling good targets from others: what a difference of mean log-probabilities counts, and how large it should be
 for each step between their grades."""
-_FORM_SCALE = 0.1
-"""Forms must not outshout the tokens they are added to, and learn slowly: with 1 the base forgot its English."""
-
-
-@dataclass(frozen=True)
-class SketchIds:
-    """Which ids the codes have: `<sketch>` first, then the codes of each level with "none" as the last of its level."""
-
-    vocabulary: int
-    levels: int
-    codes: int
-
-    @property
-    def sketch(self) -> int:
-        """The id that asks for a sketch."""
-        return self.vocabulary
-
-    @property
-    def count(self) -> int:
-        """How many ids there are above the vocabulary."""
-        return 1 + self.levels * (self.codes + 1)
-
-    def of(self, sketch: tuple[int, ...]) -> list[int]:
-        """The ids of a sketch; a short one is filled up with "none"."""
-        filled = [*sketch, *[self.codes] * (self.levels - len(sketch))]
-        return [self.first(level) + code for level, code in enumerate(filled)]
-
-    def first(self, level: int) -> int:
-        """The id of code 0 of a level (from 0)."""
-        return self.vocabulary + 1 + level * (self.codes + 1)
 
 
 @dataclass(frozen=True)
@@ -210,32 +180,24 @@ class SketchLM(nn.Module):
     kind: ClassVar[str] = KIND
     newer_weights: ClassVar[tuple[str, ...]] = ("grade_output",)
 
-    def __init__(self, config: SketchLMShape, language_model: Int8LanguageModel | None = None) -> None:
-        """For training, or for generation with a language model that was trained before."""
+    def __init__(self, config: SketchLMShape) -> None:
         super().__init__()
         self.config = config
         self.ids = SketchIds(config.base.vocabulary, config.levels, config.codes)
-        self.language_model: LanguageModel | Int8LanguageModel = language_model or LanguageModel(
-            config.base, rank=config.rank, scale=config.scale
-        )
+        self.language_model = LanguageModel(config.base, rank=config.rank, scale=config.scale)
         width = config.base.width
         self.code_embedding = nn.Parameter(torch.empty(self.ids.count, width).normal_(std=0.1))
         self.form_embedding = nn.Parameter(torch.zeros(self.ids.count, width))
         self.code_output = nn.Parameter(torch.zeros(config.levels, config.codes, width))
         self.grade_output = nn.Parameter(torch.zeros(GOOD, width + 1))
-        self.form = FormEncoder(width=config.form_width, levels=config.levels, codes=config.codes)
+        self.form = TrainedForm(width=config.form_width, levels=config.levels, codes=config.codes)
 
     @classmethod
     def load(cls, stored: "StoredModel") -> tuple[Self, BaseTokenizer]:
         """The network of a model directory on the base of this machine, and its tokeniser."""
         config = stored.read_config(SketchLMShape)
         network = stored.build(lambda: cls(config), newer=cls.newer_weights)
-        return network, load_base(network.trained())
-
-    def trained(self) -> LanguageModel:
-        """The language model with its adapters; there is none in a network for generation."""
-        assert isinstance(self.language_model, LanguageModel)
-        return self.language_model
+        return network, load_base(network.language_model)
 
     def embed(self, ids: Tensor) -> Tensor:
         """Input vectors (..., width) of ids (...), of tokens and of codes."""
@@ -248,13 +210,13 @@ class SketchLM(nn.Module):
 
     def form_vectors(self, codes: Tensor) -> Tensor:
         """The sum (..., width) of the vectors of codes given as ids (..., levels)."""
-        return _FORM_SCALE * F.embedding(codes - self.ids.vocabulary, self.form_embedding).sum(dim=-2)
+        return FORM_SCALE * F.embedding(codes - self.ids.vocabulary, self.form_embedding).sum(dim=-2)
 
     def states(self, rows: Rows) -> Tensor:
         """Final states (B · T, width) of all places."""
         forms = F.pad(self.form_vectors(rows.shown), (0, 0, 1, 0))  # the first is none
         x = self.embed(rows.ids) + F.embedding(rows.form_of, forms)
-        return cast(Tensor, self.trained()(x, rows.positions, rows.sees())).flatten(0, 1)
+        return cast(Tensor, self.language_model(x, rows.positions, rows.sees())).flatten(0, 1)
 
     def forward(self, rows: Rows) -> Losses:
         """Losses of a batch."""
@@ -278,6 +240,37 @@ class SketchLM(nn.Module):
     def grade_logits(self, states: Tensor) -> Tensor:
         """Log-odds (..., 2) that a reader grades a target as weak or better, and as good, given its last state."""
         return F.linear(states, self.grade_output[:, :-1], self.grade_output[:, -1])
+
+
+class TrainedForm(nn.Module):
+    """What was learnt of forms, stored with the network; `FormEncoder` is what uses it."""
+
+    projection: Tensor  # (HASHES, width)
+
+    def __init__(self, *, width: int, levels: int, codes: int) -> None:
+        super().__init__()
+        self.register_buffer("projection", torch.zeros(HASHES, width))
+        self.quantizer = HierarchicalQuantizer(width=width, levels=levels, codes=codes)
+        self.quantizer.requires_grad_(False)
+
+    def encoder(self) -> FormEncoder:
+        """From sentences to sketches."""
+        return FormEncoder(self.projection.cpu().numpy(), self.quantizer.codebooks.detach().cpu().numpy())
+
+    def fit(self, sentences: Sequence[str], *, seed: int = 0) -> None:
+        """Learn projection and codebooks from sentences."""
+        projection, rows = fit_projection(sentences, self.projection.shape[1], seed=seed)
+        self.projection.copy_(torch.from_numpy(projection))
+        self.quantizer.fit(torch.from_numpy(form_vectors(rows, projection)), seed=seed)
+
+
+def load_base(model: LanguageModel) -> BaseTokenizer:
+    """Fill the frozen weights of a model, and return the base's tokeniser."""
+    weights = read_base({name: tuple(buffer.shape) for name, buffer in model.named_buffers()})
+    with torch.no_grad():
+        for name, buffer in model.named_buffers():
+            buffer.copy_(torch.from_numpy(weights[name]))
+    return base_tokenizer()
 
 
 def _contrast(log_probs: Tensor, rows: Rows) -> Tensor:

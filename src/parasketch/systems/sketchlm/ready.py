@@ -1,53 +1,72 @@
-"""A model of the language-model kind made ready for generation: adapters merged, 8 bits where the CPU multiplies bytes.
+"""A model of this kind made ready for generation: adapters merged, matrices in 8 bits, graphs that read them.
 
-That takes some seconds, so the result is kept in the user's cache, under the hash of the model and of its base;
-from then on a start reads 140 MB and computes nothing.
+That takes some seconds, so the result is kept in the user's cache, under the hash of the model and of its base; from
+then on a start computes nothing.
 """
 
 import contextlib
+import tempfile
+from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.numpy import load_file, save_file
 
-from parasketch.files import cache_directory, write_directory
-from parasketch.model.int8 import is_supported
-from parasketch.model.int8_language_model import Int8LanguageModel, quantised
-from parasketch.model.storage import StoredModel, shapes_only
-from parasketch.systems.sketchlm.base import BaseTokenizer, base_embedding, base_tokenizer, origin
+from parasketch.errors import DataError, ModelError
+from parasketch.files import cache_directory, sha256, write_directory
+from parasketch.light.language_model_graph import write_body, write_head
+from parasketch.light.stored import mapped
+from parasketch.model.directory import TOKENIZER, WEIGHTS, ModelDirectory
+from parasketch.systems.sketchlm.base import base_tokenizer, origin, read_base
 from parasketch.systems.sketchlm.config import SketchLMShape
-from parasketch.systems.sketchlm.network import START, SketchLM
+from parasketch.systems.sketchlm.ids import SketchIds
+from parasketch.systems.sketchlm.merging import Arrays, base_shapes, check_shapes, merged, sample_ids
+from parasketch.systems.sketchlm.model import READY, SketchModel
+from parasketch.systems.sketchlm.place import WEIGHTS as BASE_WEIGHTS
+from parasketch.systems.sketchlm.place import base_directory
 
-_FILE = "merged.safetensors"
+_FORMAT = 3
+"""Of what is kept: another one is another directory."""
 
 
-def ready_network(stored: StoredModel) -> tuple[SketchLM, BaseTokenizer]:
-    """The network of a model directory on the base of this machine, and its tokeniser."""
-    if not is_supported():
-        network, tokenizer = SketchLM.load(stored)
-        network.trained().merge(START)
-        return network, tokenizer
+def ready_model(stored: ModelDirectory) -> SketchModel:
+    """The model of a directory on the base of this machine, from the cache if it is there."""
+    weights_hash = str(stored.hashes.get(WEIGHTS) or sha256(stored.path / WEIGHTS))
+    directory = cache_directory() / f"ready-{_FORMAT}-{weights_hash[:16]}-{origin()[:16]}"
     shape = stored.read_config(SketchLMShape)
-    model = Int8LanguageModel(shape.base, _tensors(stored), base_embedding())
-    with shapes_only():
-        network = SketchLM(shape, model)
-    weights = stored.read_weights().items()
-    own = {name: value.float() for name, value in weights if not name.startswith("language_model.")}
-    own.setdefault("grade_output", torch.zeros(network.grade_output.shape))  # of models older than it
-    network.load_state_dict(own, assign=True)
-    return network.eval(), base_tokenizer()
+    if directory.is_dir():
+        with contextlib.suppress(OSError, KeyError, ValueError, SafetensorError, ModelError):  # then it is made again
+            return _load(directory, shape)
+    arrays = _merged(stored, shape)
+    try:
+        with write_directory(directory) as temporary:
+            write_ready(temporary, arrays, shape)
+    except (OSError, DataError):  # a cache that cannot be written is done without
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            write_ready(Path(folder), arrays, shape)
+            return _load(Path(folder), shape)
+    return _load(directory, shape)
 
 
-def _tensors(stored: StoredModel) -> dict[str, Tensor]:
-    """The merged model in 8 bits, from the cache if it is there; a cache that cannot be written is done without."""
-    directory = cache_directory() / f"merged-{stored.weights_hash()[:16]}-{origin()[:16]}"
-    with contextlib.suppress(OSError, SafetensorError):
-        return load_file(directory / _FILE)
-    network, _ = SketchLM.load(stored)
-    model = network.trained()
-    model.merge(START)
-    tensors = quantised(model)
-    with contextlib.suppress(OSError), write_directory(directory) as temporary:
-        save_file(tensors, temporary / _FILE)
-    return tensors
+def write_ready(directory: Path, arrays: Arrays, shape: SketchLMShape) -> None:
+    """Write the weights and the graphs of a model."""
+    save_file(arrays, directory / READY)
+    write_body(directory / READY, shape.base)
+    write_head(directory / READY, shape.base)
+
+
+def _load(directory: Path, shape: SketchLMShape) -> SketchModel:
+    return SketchModel(directory, shape, mapped(base_directory() / BASE_WEIGHTS, "embedding"))
+
+
+def _merged(stored: ModelDirectory, shape: SketchLMShape) -> Arrays:
+    path = stored.path / WEIGHTS
+    try:
+        trained = load_file(path)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ModelError(f"{path}: damaged, or not a file of weights: {error}") from error
+    check_shapes(shape, trained, str(path))
+    for name in (WEIGHTS, TOKENIZER):
+        stored.check_hash(name)
+    base = read_base(base_shapes(shape))
+    ids = SketchIds(shape.base.vocabulary, shape.levels, shape.codes)
+    return merged(shape, trained, base, sample_ids(base_tokenizer(), ids))

@@ -11,10 +11,10 @@ from parasketch.console import console
 from parasketch.data.corpora import EvalItem, read_eval
 from parasketch.errors import DataError, ModelError, UsageError
 from parasketch.model.storage import open_model, save_model
-from parasketch.systems.sketchlm.base import BaseTokenizer, load_base
+from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.config import KIND, SketchLMConfig
 from parasketch.systems.sketchlm.examples import Pair, PairExamples, by_source, read_pairs
-from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchLM, Target
+from parasketch.systems.sketchlm.network import Example, Losses, Rows, SketchLM, Target, load_base
 from parasketch.train.task import DevResult, Loss, ParameterGroup, Sources, Task
 
 
@@ -38,7 +38,7 @@ class SketchLMTask(Task[Rows]):
 
     def build(self) -> SketchLM:
         self.network = SketchLM(self.config.model)
-        self._tokenizer: BaseTokenizer = load_base(self.network.trained())
+        self._tokenizer: BaseTokenizer = load_base(self.network.language_model)
         if self.config.train.start is not None:
             self._go_on_from(Path(self.config.train.start))
         else:
@@ -51,7 +51,7 @@ class SketchLMTask(Task[Rows]):
         sources = self._tokenizer.encode_batch([group[0].source for group in groups])
         flat = [pair.target for group in groups for pair in group]
         console.print(f"finding the sketches of {len(flat):,} targets of {len(groups):,} sources ...")
-        encoded = zip(self._tokenizer.encode_batch(flat), self.network.form.sketches(flat), strict=True)
+        encoded = zip(self._tokenizer.encode_batch(flat), self.network.form.encoder().sketches(flat), strict=True)
         levels = self.config.model.levels
         examples: list[Example] = []
         for source, group in zip(sources, groups, strict=True):
@@ -75,7 +75,7 @@ class SketchLMTask(Task[Rows]):
     def parameter_groups(self) -> list[ParameterGroup]:
         settings, network = self.config.train, self.network
         codes = [network.code_embedding, network.form_embedding, network.code_output, network.grade_output]
-        adapters = [value for value in network.trained().parameters() if value.requires_grad]
+        adapters = [value for value in network.language_model.parameters() if value.requires_grad]
         return [
             ParameterGroup(parameters=adapters, learning_rate=settings.learning_rate, betas=settings.betas),
             ParameterGroup(parameters=codes, learning_rate=settings.code_learning_rate, betas=settings.betas),
@@ -101,7 +101,7 @@ class SketchLMTask(Task[Rows]):
         sources = self._tokenizer.encode_batch([item.input for item in items])
         references = [item.references[0] for item in items]
         targets = self._tokenizer.encode_batch(references)
-        sketches = self.network.form.sketches(references)
+        sketches = self.network.form.encoder().sketches(references)
         others = [sketches[place] for place in np.random.default_rng(0).permutation(len(sketches))]
         levels = self.config.model.levels
         own = self._mean_losses(sources, targets, sketches, levels)
