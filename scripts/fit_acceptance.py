@@ -145,6 +145,16 @@ def show(thresholds: Thresholds, measured: dict[str, Measured]) -> None:
     print(f"  of the references whose facts are kept, accepted: {among:.1f} %")
 
 
+def graded_pairs(paths: Sequence[Path], inputs: str) -> dict[str, list[Pair]]:
+    """What the small models said of inputs that match, by the grade that a blind reader gave it (docs/grades)."""
+    pairs: dict[str, list[Pair]] = {"wrong": [], "weak": [], "good": []}
+    for line in (line for path in paths for line in path.read_text(encoding="utf-8").splitlines()):
+        grade, system, _, text, output = line.split("\t")
+        if system == "before" and re.search(inputs, text):
+            pairs[list(pairs)[int(grade)]].append((text, output))
+    return {grade: found for grade, found in pairs.items() if found}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
@@ -154,6 +164,10 @@ def main() -> None:
     parser.add_argument("--shuffled", type=float, default=0.03, help="share of the shuffled references that may pass")
     parser.add_argument("--accept", type=float, default=0.88, help="share of the right dev pairs with kept facts")
     parser.add_argument("--no-verifier", action="store_true", help="leave the verifier out: least_verified is 0")
+    parser.add_argument(
+        "--graded", type=Path, nargs="*", default=[], help="docs/grades/everyday-*.tsv, in the table too"
+    )
+    parser.add_argument("--inputs", default="", help="only graded outputs whose inputs match: '[?]', '^[^?]*$'")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", action="store_true", help="store the thresholds in the model's config.json")
     arguments = parser.parse_args()
@@ -173,6 +187,9 @@ def main() -> None:
     for path in arguments.test:
         print(f"accepted on {path}")
         show(thresholds, measured([path]))
+    for grade, pairs in graded_pairs(arguments.graded, arguments.inputs).items():
+        passed = thresholds.checks(measure(pairs, engine, verifier))["all"]
+        print(f"outputs graded {grade}: {passed.sum()} of {len(pairs)} accepted")
     if arguments.write and own:
         content = json.loads((directory / CONFIG).read_text(encoding="utf-8"))
         content.setdefault("generate", {}).update(vars(thresholds))
