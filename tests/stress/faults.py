@@ -254,10 +254,10 @@ def kill_training(times: int, directory: Path, seed: int = 0) -> Counter[str]:
         process.start()
         return process
 
-    begun = time.monotonic()
-    process = start(directory / "straight")
-    process.join()
-    whole = time.monotonic() - begun
+    for name in ("first", "straight"):  # the first waits for the server to start
+        begun = time.monotonic()
+        start(directory / name).join()
+        whole = time.monotonic() - begun
     expected = (directory / "straight" / "final-0.safetensors").read_bytes()
     counts: Counter[str] = Counter()
     while counts["killed"] < times:
