@@ -86,7 +86,7 @@ def set_up(
         config = kind.going_on(config, order.start)
     if minutes is not None:
         config = replace(config, train=replace(config.train, minutes=minutes))
-    begun = bool(checkpoints(run / CHECKPOINTS))
+    begun = has_checkpoint(run)
     if begun and (other := _kind_of(run)) != kind.kind:
         raise UsageError(f"{run} holds a run of {other}, not of {kind.kind}: choose another --out")
     sources = Sources(data=order.data, dev=dev, run=run, begun=begun, start=order.start)
@@ -96,7 +96,7 @@ def set_up(
 def run_experiment(experiment: Experiment, *, fabric: Fabric, resume: bool) -> Path:
     """Train, and return the directory of the best model; that of the end of the run is beside it."""
     task, run = experiment.task, experiment.run
-    if not resume and checkpoints(run / CHECKPOINTS):
+    if not resume and has_checkpoint(run):
         raise UsageError(f"{run} holds a run already: choose another --out, or --resume auto")
     if fabric.is_global_zero:
         remove_unfinished(run / LAST)
@@ -108,6 +108,11 @@ def run_experiment(experiment: Experiment, *, fabric: Fabric, resume: bool) -> P
         if progress.best is None:  # without dev items none is better than another
             task.save(run / BEST, {})
     return run / BEST
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether there is something to go on from."""
+    return bool(checkpoints(run / CHECKPOINTS))
 
 
 @contextlib.contextmanager

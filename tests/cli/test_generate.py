@@ -257,6 +257,10 @@ def test_bad_files_are_exit_one(run: Run, model: str, tmp_path: Path) -> None:
     source.write_bytes("text\nhow heavy is it?\n".encode("utf-16"))
     code, out, err = run("paraphrase", str(source), "--model", model)
     assert (code, "is UTF-16 text" in err) == (1, True)
+    rows = tmp_path / "in.jsonl"
+    rows.write_text('{"text": 3}\n{"text": " "}\n')
+    code, _, err = run("paraphrase", str(rows), "--model", model, "--out", str(tmp_path / "out.jsonl"))
+    assert (code, "not a single row had a text" in err) == (1, True)
 
 
 def test_strict_gives_nothing_where_nothing_is_accepted(

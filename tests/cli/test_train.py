@@ -86,10 +86,17 @@ def test_an_interrupted_run_says_how_to_go_on(clusters: Path, tmp_path: Path, mo
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
+    def told_when_interrupted() -> str:
+        with console.capture() as told:
+            assert train(clusters, "--out", tmp_path / "run").exit_code == 130
+        return " ".join(told.get().split())
+
+    with monkeypatch.context() as patched:
+        patched.setattr("parasketch.experiment.train", interrupt)
+        assert "the same command begins again: there is no checkpoint yet" in told_when_interrupted()
+    train(clusters, "--out", tmp_path / "run")
     monkeypatch.setattr("parasketch.experiment.train", interrupt)
-    with console.capture() as told:
-        assert train(clusters, "--out", tmp_path / "run").exit_code == 130
-    assert "the same command goes on from the last checkpoint" in " ".join(told.get().split())
+    assert "the same command goes on from the last checkpoint" in told_when_interrupted()
 
 
 def test_a_learning_rate_beyond_reason_is_one_line(clusters: Path, tmp_path: Path) -> None:

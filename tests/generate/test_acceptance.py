@@ -1,3 +1,4 @@
+import json
 import math
 
 import pytest
@@ -6,7 +7,10 @@ from parasketch.generate import acceptance
 from parasketch.generate.candidates import Candidate, CandidateSet
 from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.paraphrases import Sketch
+from parasketch.generate.pretrained import find_model
+from parasketch.generate.settings import GenerateConfig
 from parasketch.generate.tokens import Hypothesis
+from parasketch.verify.description import Decision
 
 SOURCE = "How heavy is a moose in 2019?"
 
@@ -20,15 +24,17 @@ def made(*texts: str, cycle: float = math.nan) -> list[Candidate]:
 
 
 class Believer:
-    """Accepts what ends in a question mark."""
+    """Half believes what ends in a question mark, and nothing else."""
 
-    def accepts(self, pairs: list[tuple[str, str]]) -> list[bool]:
+    decision = Decision(threshold=0.4)
+
+    def __call__(self, pairs: list[tuple[str, str]]) -> list[float]:
         assert all(source == SOURCE for source, _ in pairs)
-        return [text.endswith("?") for _, text in pairs]
+        return [0.5 if text.endswith("?") else 0.1 for _, text in pairs]
 
 
-def judge(candidates: list[Candidate], least: float = 0.0) -> list[bool]:
-    acceptance.judge_trust([(SOURCE, each) for each in candidates], least_faithfulness=least)
+def judge(candidates: list[Candidate], **least: float) -> list[bool]:
+    acceptance.judge_trust([(SOURCE, each) for each in candidates], GenerateConfig(**least))
     return [each.trusted for each in candidates]
 
 
@@ -40,15 +46,30 @@ def no_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_verifier")
 def test_without_a_verifier_faithfulness_has_to_reach_the_threshold() -> None:
     texts = ("the weight of a moose in 2019", "the weight of a moose")
-    assert judge(made(*texts, cycle=math.log(0.5)), least=0.4) == [True, False]  # the second lost a number
-    assert judge(made(*texts, cycle=math.log(0.3)), least=0.4) == [False, False]
-    assert judge(made(*texts), least=0.4) == [True, False]  # never judged
+    assert judge(made(*texts, cycle=math.log(0.5)), least_faithfulness=0.4) == [True, False]  # the second lost a number
+    assert judge(made(*texts, cycle=math.log(0.3)), least_faithfulness=0.4) == [False, False]
+    assert judge(made(*texts), least_faithfulness=0.4) == [True, False]  # never judged
 
 
 def test_the_verifier_decides_of_what_the_other_checks_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceptance, "installed_verifier", Believer)
-    candidates = made("the weight of a moose in 2019", "what weighs a moose in 2019?", "what weighs a moose?")
-    assert judge(candidates) == [False, True, False]
+    texts = ("the weight of a moose in 2019", "what weighs a moose in 2019?", "what weighs a moose?")
+    assert judge(made(*texts)) == [False, True, False]
+    assert judge(made(*texts), least_verified=0.05) == [True, True, False]  # a model may have a threshold of its own
+    assert judge(made(*texts), least_verified=0.6) == [False, False, False]
+
+
+@pytest.mark.usefixtures("no_verifier")
+def test_words_out_of_order_are_not_accepted() -> None:
+    texts = ("what is the weight of a moose in 2019?", "of weight what moose the a is in 2019?")
+    assert judge(made(*texts), least_fluency=-0.5) == [True, False]
+
+
+@pytest.mark.parametrize("model", ["questions", "captions"])
+def test_shipped_models_have_thresholds_of_their_own(model: str) -> None:
+    settings = json.loads((find_model(model) / "config.json").read_text())["generate"]
+    assert settings["least_faithfulness"] > 0
+    assert settings["least_fluency"] > -3
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ ROUNDS: dict[str, Callable[[Path], Counter[str]]] = {
     "a model saved on a full disk": faults.starve_models,
     "bulk jobs killed": lambda place: faults.kill_bulk(200, place),
     "bulk jobs on a full disk": lambda place: faults.starve_bulk(100, place),
+    "trainings killed": lambda place: faults.kill_training(200, place),
     "reproductions killed": lambda place: faults.kill_reproductions(5, place),
 }
 

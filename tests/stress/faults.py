@@ -16,10 +16,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import torch
+from grammar import Language, prepare_language
 from reproduction import kill_reproduction, numbers, start_reproduction
+from run_tiny import run_tiny
 from tiny import MODEL
 
 from parasketch.bulk.output import record_path
@@ -44,6 +47,8 @@ I'm (two) 20% 5km … ?! ; { } é İ ß 漢字 Москва 🦌 , . -- #tag @yo
 WORDS = [*_WORDS.split(), "\x00", "\ud800", "\u202e", "\t", "\n"]
 REFUSED = 3
 FORK = multiprocessing.get_context("fork")
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["run_tiny", "sklearn.cluster"])  # imports torch once, and has computed nothing
 
 
 def odd_text(draw: random.Random) -> str:
@@ -236,6 +241,40 @@ def hostile_configs(times: int, directory: Path, seed: int = 0) -> Counter[str]:
             counts["refused"] += 1
         else:
             counts["loaded"] += 1
+    return counts
+
+
+def kill_training(times: int, directory: Path, seed: int = 0) -> Counter[str]:
+    """A training killed at random moments and continued until it is done, again and again: the weights are the same."""
+    draw = random.Random(seed)
+    prepared = prepare_language(directory, Language.sample(meanings=20, forms=4), vocab_size=300)
+
+    def start(run: Path) -> ForkServerProcess:
+        process = SERVER.Process(target=run_tiny, args=(str(prepared.path), str(run)))
+        process.start()
+        return process
+
+    for name in ("first", "straight"):  # the first waits for the server to start
+        begun = time.monotonic()
+        start(directory / name).join()
+        whole = time.monotonic() - begun
+    expected = (directory / "straight" / "final-0.safetensors").read_bytes()
+    counts: Counter[str] = Counter()
+    while counts["killed"] < times:
+        run = directory / f"run-{counts['finished']}"
+        for _ in range(1000):
+            process = start(run)
+            process.join(draw.random() * whole)
+            if process.exitcode is None:
+                process.kill()
+                counts["killed"] += 1
+            process.join()
+            if process.exitcode == 0:
+                break
+            assert process.exitcode == -signal.SIGKILL, process.exitcode
+        assert (run / "final-0.safetensors").read_bytes() == expected
+        counts["finished"] += 1
+        shutil.rmtree(run)
     return counts
 
 

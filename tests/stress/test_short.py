@@ -39,6 +39,10 @@ def test_starved_bulk_jobs_end_as_if_they_had_not_been(tmp_path: Path) -> None:
     assert faults.starve_bulk(3, tmp_path)["continued"] == 3
 
 
+def test_killed_trainings_end_as_if_they_had_not_been(tmp_path: Path) -> None:
+    assert faults.kill_training(2, tmp_path)["finished"] > 0
+
+
 OPTIONS = ["-n", "--sketch", "--depth", "--like", "--temperature", "--seed", "--json", "--strict", "--out", "--column"]
 VALUES = ["0", "1", "-1", "1e9", "nan", "", "x", "1,2", "moose", "/", "no/such/file.csv", "\x00", "漢"]
 

@@ -1,12 +1,15 @@
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
 from parasketch.console import console
 from parasketch.errors import DataError
+from parasketch.train import journal as journal_module
 from parasketch.train.checkpoint import Progress
 from parasketch.train.journal import Journal
 from parasketch.train.task import DevResult
@@ -68,3 +71,22 @@ def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").mkdir()
     with pytest.raises(DataError, match=r"metrics.jsonl: cannot be written: Is a directory"):
         journal.log_dev(Progress(), DevResult(score=0, metrics={}))
+
+
+def test_the_bar_is_readable_on_eighty_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr(journal_module, "console", narrow)
+    progress = Progress(step=12345, seconds=300.0)
+    journal = Journal(tmp_path, progress, enabled=True)
+    journal.last_step -= 50
+    journal.advance(progress, 0.37)
+    terms = {"nll": torch.tensor(3.21), "kl": torch.tensor(0.12)}
+    health = {f"perplexity_{level}": 12.3 for level in (1, 2, 3)}
+    journal.log_step(progress, [terms], schedule={}, health=health, examples=192)
+    with narrow.capture() as capture:
+        narrow.print(journal.bar.get_renderable())
+    [line] = capture.get().splitlines()
+    assert line.startswith("step 12345 ━")
+    assert "37%" in line
+    assert "nll 3.21" in line
+    assert "…" not in line

@@ -65,7 +65,7 @@ def train_command(
     Example: [bold]parasketch train hrqvae --data prepared --dev dev.jsonl --out runs/mine --set model.width=192[/bold]
     """
     with needs("train", "training"):
-        from parasketch.experiment import alone_in, make_fabric, run_experiment, set_up, understand
+        from parasketch.experiment import alone_in, has_checkpoint, make_fabric, run_experiment, set_up, understand
 
     order = understand(words or [], preset=preset, data=data, start=from_)
     try:
@@ -75,6 +75,7 @@ def train_command(
             fabric = make_fabric(accelerator=accelerator, devices=devices, precision=precision)
             best = run_experiment(experiment, fabric=fabric, resume=resume == "auto")
     except KeyboardInterrupt as error:
-        console.print(f"interrupted: the same command goes on from the last checkpoint in {out}", soft_wrap=True)
+        how = "goes on from the last checkpoint" if has_checkpoint(out) else "begins again: there is no checkpoint yet"
+        console.print(f"interrupted: the same command {how} in {out}", soft_wrap=True)
         raise typer.Exit(130) from error
     console.print(f"the best model is in {best}; try: parasketch paraphrase 'your sentence' --model {best}")

@@ -73,6 +73,9 @@ def do_and_tell(work: Callable[..., None], out: str) -> None:
         _tell(bad, report, out)
         raise
     _tell(bad, report, out)
+    if report.done == report.problems > 0 and not report.skipped:
+        console.print("[red]not a single row had a text: nothing was paraphrased[/red]")
+        raise typer.Exit(1)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ import numpy as np
 from parasketch.config import to_dict
 from parasketch.counter_rng import hash_text, random_bits
 from parasketch.extras import needs
-from parasketch.generate.acceptance import judge_faithfulness, judge_trust, verify
+from parasketch.generate.acceptance import judge_alone, judge_trust, verify
 from parasketch.generate.backend import Backend, Encoded, choose_backend, form_of
 from parasketch.generate.candidates import Candidate, CandidateSet, Judged, judge
 from parasketch.generate.choice import choose, find_finalists, to_paraphrases
@@ -272,7 +272,7 @@ class HrqvaeEngine:
             candidates = [[one for one, _ in best] for best in chosen]
             if self._judge_cycle(batch, candidates):
                 continue
-            if not verify(self._with_sources(batch, candidates)):
+            if not verify(self._with_sources(batch, candidates), self.config):
                 return chosen
 
     def _judge_cycle(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> int:
@@ -293,7 +293,7 @@ class HrqvaeEngine:
         )
         for (_, candidate), tokens, score in zip(asked, inputs, scores.tolist(), strict=True):
             candidate.cycle = score / (len(tokens) - 1)
-            judge_faithfulness(candidate, self.config.least_faithfulness)
+            judge_alone(candidate, self.config)
         return len(asked)
 
     def _judge_cosines(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> None:
@@ -307,7 +307,7 @@ class HrqvaeEngine:
             candidate.semantic = cosine
 
     def _judge_trust(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> None:
-        judge_trust(self._with_sources(batch, candidates), least_faithfulness=self.config.least_faithfulness)
+        judge_trust(self._with_sources(batch, candidates), self.config)
 
     def _with_sources(self, batch: _Batch, candidates: Sequence[Sequence[Candidate]]) -> list[tuple[str, Candidate]]:
         pairs = zip(batch.requests, candidates, strict=True)

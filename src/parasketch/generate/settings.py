@@ -73,6 +73,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "finalists": (1, 65536),
     "diversity": (0, 1e6),
     "least_faithfulness": (0, 1),
+    "least_fluency": (-100, 100),
 }
 
 
@@ -99,12 +100,17 @@ class GenerateConfig:
     diversity: float = 0.5
     """When several outputs are asked for: penalty for overlap with those already chosen."""
     least_faithfulness: float = 0.0
-    """The faithfulness that an accepted paraphrase needs; fitted by scripts/fit_acceptance.py."""
+    """The faithfulness that an accepted paraphrase needs; these three are fitted by scripts/fit_acceptance.py."""
+    least_fluency: float = -100.0
+    """The log-odds that its words are in order (`text/fluency.py`)."""
+    least_verified: float | None = None
+    """The verifier's probability that it means the same; None is the verifier's own threshold, 0 does not ask it."""
     weights: RerankWeights = field(default_factory=RerankWeights)
 
     def __post_init__(self) -> None:
         for key, (least, most) in _RANGES.items():
             require(least <= getattr(self, key) <= most, f"generate.{key}", f"{least} to {most}")
+        require(self.least_verified is None or 0 <= self.least_verified <= 1, "generate.least_verified", "0 to 1")
         for item in fields(self.weights):
             require(math.isfinite(getattr(self.weights, item.name)), f"generate.weights.{item.name}", "a finite number")
         require(0 <= self.own_code_penalty < 1, "generate.own_code_penalty", "at least 0 and less than 1")

@@ -102,7 +102,7 @@ class PlainEngine(ABC):
                 for request, each in zip(requests, results, strict=True)
                 for one, _ in each[: options.n]
             ],
-            least_faithfulness=self.config.least_faithfulness,
+            self.config,
         )
         return [
             to_paraphrases(request.text.text, each, n=options.n, warnings=request.text.warnings)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
-from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import Tensor
 
 from parasketch.console import console
@@ -17,7 +17,8 @@ from parasketch.files import write_text
 from parasketch.train.checkpoint import Progress
 from parasketch.train.task import DevResult
 
-_TERMS_SHOWN, _HEALTH_SHOWN = 2, 3  # in the progress bar; all are in the file
+_TERMS_SHOWN, _HEALTH_SHOWN = 2, 3  # in the progress bar, where there is room; all are in the file
+_BAR, _BESIDE_NEWS = 16, 52  # columns
 
 
 class Journal:
@@ -29,7 +30,8 @@ class Journal:
         self.writer: Any = None
         self.bar = Bar(
             TextColumn("step {task.fields[step]}"),
-            *Bar.get_default_columns()[1:3],
+            BarColumn(_BAR),
+            TaskProgressColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[news]}"),
@@ -71,8 +73,7 @@ class Journal:
         self.last_time, self.last_step = now, progress.step
         values = {name: torch.stack([part[name] for part in terms]).mean().item() for name in terms[0]}
         shown = list(values.items())[:_TERMS_SHOWN] + list(health.items())[:_HEALTH_SHOWN]
-        news = "  ".join([f"{speed:.0f} examples/s", *(f"{name} {value:.2f}" for name, value in shown)])
-        self.bar.update(self.task, news=news)
+        self.bar.update(self.task, news=_fitting([f"{speed:.0f}/s", *(f"{name} {value:.2f}" for name, value in shown)]))
         self._write("train", progress, {**values, **health, **schedule, "examples_per_second": speed})
 
     def log_dev(self, progress: Progress, result: DevResult | None) -> None:
@@ -102,6 +103,17 @@ class Journal:
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
         with write_text(self.path) as stream:
             stream.writelines(f"{line}\n" for line in lines if _step_of(line) <= step)
+
+
+def _fitting(news: Sequence[str]) -> str:
+    """As much as there is room for beside the bar: a line that is too long would squeeze it away."""
+    room, kept = console.width - _BESIDE_NEWS, ""
+    for part in news:
+        longer = f"{kept}  {part}" if kept else part
+        if len(longer) > room:
+            break
+        kept = longer
+    return kept
 
 
 def _step_of(line: str) -> float:

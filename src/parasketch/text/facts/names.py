@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from parasketch.text.facts.units import TOUCHING_SCALES
 from parasketch.text.facts.vocabulary import is_ordinary, place_of, place_of_capitalised, place_of_several
 from parasketch.text.facts.words import Token
 from parasketch.text.templates import STOP_WORDS
@@ -16,7 +17,7 @@ from parasketch.text.templates import STOP_WORDS
 _COMMON = """
 i ok okay internet web moon earth sun god lord mom mum mommy mummy dad daddy papa mama sir madam ma'am mr mrs ms miss dr
 prof professor doctor tv television am pm ad bc etc ps vs bible net website email president king queen prince princess
-mayor senator governor captain minister pope no nope yes
+mayor senator governor captain minister pope no nope yes rs
 """
 _NOT_NAMES = frozenset(_COMMON.split())
 _STRESSED = """
@@ -121,6 +122,8 @@ def _land(word: Token, *, cased: bool) -> str:
 
 
 def _is_name(word: Token, *, cased: bool) -> bool:
+    if (len(word.text) == 1 and word.hyphened) or (word.key in TOUCHING_SCALES and word.after_digit):
+        return False  # T-shirt, 10K
     if cased and _INNER_CAPITAL.search(word.text) and not word.text.endswith("s"):
         return True  # iPhone, McDonald
     if not word.text[0].isupper() or word.key in _NOT_NAMES or "'" in word.key:

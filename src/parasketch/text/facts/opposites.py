@@ -14,6 +14,7 @@ from typing import NamedTuple
 _VOWELS = frozenset("aeiou")
 _SHORT = re.compile(r"^[^aeiou]*[aeiou][^aeiouwxy]$")  # stop, big: the last letter is doubled
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis", "ab")
+_NOT_OPPOSITE = frozenset(["infront", "inside", "indeed", "inform", "informed", "impress", "impact"])
 _FEW_LETTERS = 3
 _LESS = frozenset(["less", "least"])
 _DEGREES = frozenset(["more", "less", "most", "least", "fewer"])
@@ -155,7 +156,7 @@ def _affixed(plain: frozenset[str], affixed: frozenset[str]) -> list[tuple[str, 
     """(word, word with a prefix or ending that makes it the opposite)"""
     found = []
     for word in affixed:
-        if len(word) <= _FEW_LETTERS + 1:
+        if len(word) <= _FEW_LETTERS + 1 or word in _NOT_OPPOSITE:
             continue
         for prefix in _PREFIXES:
             if word.startswith(prefix) and (stem := word.removeprefix(prefix).lstrip("-")) in plain:

@@ -18,9 +18,10 @@ _SIDES = {
     "this": _NOW, "current": _NOW,
     "next": _COMING, "coming": _COMING, "following": _COMING, "upcoming": _COMING,
 }  # fmt: skip
-_RELATIVE = re.compile(rf"\b({'|'.join(_SIDES)}) ({'|'.join(_UNITS)})\b")
+_SEEN_FROM_NOW = "|".join(name for name in _UNITS if name != "day")  # "his last day", "twice in a day" are not
+_RELATIVE = re.compile(rf"\b({'|'.join(_SIDES)}) ({_SEEN_FROM_NOW})\b")
 _AGO = re.compile(rf"\b(?:a|an|one) ({'|'.join(_UNITS)}) ago\b")
-_FROM_NOW = re.compile(rf"\bin (?:a|an|one) ({'|'.join(_UNITS)})\b")
+_FROM_NOW = re.compile(rf"\bin (?:a|an|one) ({_SEEN_FROM_NOW})\b")
 _SINGLE = {"yesterday": _PAST, "today": _NOW, "tonight": _NOW, "tomorrow": _COMING}
 _REPEATED = re.compile(r"\b(?:again|once more|one more time|another|yet|anew|re\w+|always|keeps?|still|second)\b")
 

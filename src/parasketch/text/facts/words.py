@@ -32,7 +32,11 @@ class Token(NamedTuple):
     start: int
     end: int
     opens: bool
-    """Whether it is the first word of a sentence."""
+    """Whether it is the first word of a sentence, or the first after "(4)"."""
+    hyphened: bool = False
+    """Whether a hyphen follows at once,"""
+    after_digit: bool = False
+    """or a digit stands before it."""
 
 
 def plain(text: str) -> str:
@@ -63,10 +67,13 @@ def cut(text: str) -> list[Token]:
         found = match[0]
         key = fold(found)
         start, end = match.span()
-        tokens.append(Token(found, key, start, end, opens))
+        hyphened, after_digit = text[end : end + 1] == "-", text[start - 1 : start].isdigit()
+        tokens.append(Token(found, key, start, end, opens, hyphened, after_digit))
         if key in _OPENERS:
             # "Mr. Smith", "George W. Bush" go on
             opens = opens or not (found == "." and (last in _TITLES or len(last) == 1))
+        elif found == ")" and len(tokens) > 1 and tokens[-2].opens and tokens[-2].text.isdigit():
+            opens = True
         elif found not in _INVISIBLE:
             opens = False
             last = key
