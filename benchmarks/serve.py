@@ -20,6 +20,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.serve.app import ServiceOptions, create_app
 from parasketch.serve.limits import Limits
@@ -34,6 +35,7 @@ class NoWeights:
     """Says each text backwards, and takes as long as a fast model might: 4 ms a batch and 1 ms a text."""
 
     depth = 3
+    abilities: frozenset[Ability] = frozenset()
 
     def sketch(self, text: list[str]) -> list[Sketch]:
         return [Sketch(1, 2, 3) for _ in text]
@@ -50,8 +52,9 @@ class NoWeights:
         rerank: bool,
         temperature: Any,
         seed: int,
+        effort: int | None,
     ) -> list[list[Paraphrase]]:
-        del like, sketch, depth, rerank, temperature, seed
+        del like, sketch, depth, rerank, temperature, seed, effort
         time.sleep(0.004 + 0.001 * len(text))
         return [
             [Paraphrase(text=f"{each[::-1]} {k}", sketch=Sketch(k), score=0.0, difference=1.0) for k in range(n)]

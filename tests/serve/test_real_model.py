@@ -2,12 +2,21 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.generate.stopping import Stopped, while_wanted
 from parasketch.serve.models import as_json
 
 from .conftest import Service, running
 
 TEXTS = ["How heavy is a moose?", "Why is the sky blue at noon and red in the evening?", "Can cats swim?"]
+
+
+def test_a_search_ends_when_nobody_waits_for_it() -> None:
+    paraphraser = Paraphraser.from_pretrained("questions")
+    with while_wanted(lambda: False), pytest.raises(Stopped):
+        paraphraser(TEXTS[0])
 
 
 def test_answers_equal_those_of_the_model_alone() -> None:

@@ -65,7 +65,7 @@ def serve_command(
         limits=limits, keys=None if keys is None else Keys.read(keys), study=study, batch_size=batch_size,
         log=None if console.quiet else sys.stderr, log_texts=log_texts,
     )  # fmt: skip
-    models.describe(models.names[0])  # loads it: what is wrong with it is an error now, not at the first request
+    models.get(models.names[0])  # what is wrong with it is an error now, not at the first request
 
     def ready(bound: int) -> None:
         shown = f"[{host}]" if ":" in host else host

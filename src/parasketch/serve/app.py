@@ -17,7 +17,7 @@ from parasketch.serve.batching import Batcher
 from parasketch.serve.clients import Keys
 from parasketch.serve.door import App, Door
 from parasketch.serve.judging import judging_routes
-from parasketch.serve.limits import Limits, ServiceError
+from parasketch.serve.limits import Limits, ServiceError, refusal
 from parasketch.serve.metrics import Metrics
 from parasketch.serve.models import Models
 from parasketch.version import __version__
@@ -92,12 +92,10 @@ def create_app(models: Models, options: ServiceOptions | None = None) -> App:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ServiceError)
-    async def service_error(_: Request, error: ServiceError) -> JSONResponse:
-        return JSONResponse(error.body, error.status, headers=error.headers)
-
     @app.exception_handler(ParasketchError)
-    async def usage_error(_: Request, error: ParasketchError) -> JSONResponse:
-        return JSONResponse(ServiceError(422, str(error)).body, 422)
+    async def refused(_: Request, error: ServiceError | ParasketchError) -> JSONResponse:
+        answer = refusal(error)
+        return JSONResponse(answer.body, answer.status, headers=answer.headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -11,9 +11,11 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from parasketch.errors import ParasketchError
+from parasketch.generate.stopping import Stopped, while_wanted
 from parasketch.serve.limits import ServiceError
 from parasketch.serve.metrics import Metrics
 
@@ -111,9 +113,9 @@ class Batcher:
                 continue
             self._show_queue()
             self._metrics.observe("batch_size", len(batch))
-            work = batch[0][0].work
+            work = partial(_work, batch[0][0].work, still_wanted=partial(_anybody_waits, batch))
             items = [ticket.items[place] for ticket, place in batch]
-            results = await asyncio.get_running_loop().run_in_executor(self._thread, _work, work, items)
+            results = await asyncio.get_running_loop().run_in_executor(self._thread, work, items)
             for (ticket, place), result in zip(batch, results, strict=True):
                 ticket.put(place, result)
 
@@ -139,17 +141,25 @@ class Batcher:
         self._metrics.set("queue", self.waiting)
 
 
-def _work(work: Work, items: Sequence[Any]) -> list[Any]:
+def _anybody_waits(batch: Sequence[tuple[_Ticket, int]]) -> bool:
+    return any(not ticket.future.done() for ticket, _ in batch)
+
+
+def _work(work: Work, items: Sequence[Any], still_wanted: Callable[[], bool]) -> list[Any]:
     """A result or an error for each item: where a batch fails, its items are tried alone, so that one spoils no other.
 
-    What the model raises for an item on its own goes to that item's request only.
+    What the model raises for an item on its own goes to that item's request only. When all who asked have left, the
+    search ends where it is.
     """
     try:
-        return work(items)
+        with while_wanted(still_wanted):
+            return work(items)
+    except Stopped:
+        return [None] * len(items)
     except Exception as error:
         if len(items) == 1:
             return [error if isinstance(error, ParasketchError) else _unexpected(error)]
-        return [_work(work, [item])[0] for item in items]
+        return [_work(work, [item], still_wanted)[0] for item in items]
 
 
 def _unexpected(error: Exception) -> Exception:

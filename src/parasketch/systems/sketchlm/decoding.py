@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from parasketch.generate.stopping import stop_if_unwanted
 from parasketch.model.language_model import PrefixCache, heads_of, split_heads
 from parasketch.systems.sketchlm.network import END, SketchLM
 
@@ -92,6 +93,7 @@ class Decoding:
 
     def advance(self, grid: Grid, ids: Tensor) -> Tensor:
         """Add one token (B, S) to every row; returns the states (B, S, width) after it."""
+        stop_if_unwanted()
         x = self.network.embed(ids)
         if grid.form is not None and grid.used >= self.network.ids.levels - 1:
             x = x + grid.form

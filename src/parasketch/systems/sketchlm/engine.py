@@ -12,6 +12,7 @@ from parasketch.errors import ConfigError, ModelError, UsageError
 from parasketch.generate.candidates import Judged as FeatureJudged
 from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.plan import DEFAULT_EFFORT, EFFORTS
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
 from parasketch.generate.wording import overlap_matrix
 from parasketch.model.storage import open_model
@@ -42,7 +43,7 @@ class SketchLMEngine:
     """A language model with sketches, its tokeniser, and the verifier."""
 
     kind = KIND
-    abilities: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature"})
+    abilities: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "effort"})
     device = torch.device("cpu")
 
     def __init__(
@@ -116,11 +117,12 @@ class SketchLMEngine:
         ]
 
     def _search_settings(self, options: Options) -> SearchSettings:
-        """More sketches where many outputs are asked for, and the temperature of the call."""
-        search = self._settings.search
+        """More sketches where many outputs are asked for, fewer for less effort, and the temperature of the call."""
+        search, share = self._settings.search, EFFORTS[options.effort or DEFAULT_EFFORT].sketches
         if options.temperature is not None:
             search = replace(search, temperature=options.temperature)
-        return replace(search, sketches=max(search.sketches, 2 * options.n))
+        sketches = round(share * max(search.sketches, 2 * options.n))
+        return replace(search, sketches=max(sketches, options.n), samples=round(share * search.samples))
 
 
 def _wanted(requests: Sequence[Request], options: Options) -> list[Wanted]:
