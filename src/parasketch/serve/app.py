@@ -57,7 +57,7 @@ def create_app(models: Models, options: ServiceOptions | None = None) -> App:
         version=__version__,
         summary="Paraphrases whose form you can steer.",
         lifespan=lifespan,
-        docs_url=None,  # its page would come from a CDN; the schema itself is at /openapi.json
+        docs_url=None,  # its page would come from a CDN: there is one of our own
         redoc_url=None,
     )
     app.include_router(routes(models, batcher, chosen.limits))
@@ -75,6 +75,10 @@ def create_app(models: Models, options: ServiceOptions | None = None) -> App:
     @app.get("/", include_in_schema=False)
     async def explorer() -> FileResponse:
         return FileResponse(STATIC / "index.html")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> FileResponse:
+        return FileResponse(STATIC / "docs.html")
 
     if chosen.study is not None:
         app.include_router(judging_routes(chosen.study, STATIC))

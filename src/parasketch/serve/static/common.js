@@ -44,11 +44,16 @@ function refused(answer, status) {
   return Object.assign(new Error(answer.error?.message ?? `the server said ${status}`), { status });
 }
 
-/** Let a button change between dark and light; without a choice the system's is followed. */
+/** Dark or light, as it was chosen; without a choice the system's is followed. */
+export function theme() {
+  const stored = localStorage.getItem("theme");
+  if (stored) document.documentElement.dataset.theme = stored;
+}
+
+/** Let a button change between dark and light. */
 export function themeButton(button) {
   const root = document.documentElement;
-  const stored = localStorage.getItem("theme");
-  if (stored) root.dataset.theme = stored;
+  theme();
   button.addEventListener("click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";

@@ -186,10 +186,10 @@ function branches(node, widest) {
     const button = make("button", {
       type: "button", class: "branch", "data-path": child.path.join(","), style: `--share: ${(80 * child.share) / widest}%`,
       "aria-pressed": String(child.path.join() === sketch.join()),
-      "aria-label": `Form ${child.path.join(", ")}, ${share}: ${child.text}`,
       onclick: () => choose(child.path),
-    }, make("b", {}, `q${child.path.length} ${child.path.at(-1)}`), make("span", { class: "share" }, share),
-    make("span", { class: "said" }, `${child.children.size ? "" : child.text}${own ? " (your own form)" : ""}`));
+    }, make("b", {}, `q${child.path.length} ${child.path.at(-1)}`), " ", make("span", { class: "share" }, share), " ",
+    make("span", { class: "said" }, child.children.size ? make("span", { class: "unseen" }, child.text) : child.text,
+      own ? " (your own form)" : ""));
     return make("li", {}, button, ...(child.children.size ? [branches(child, widest)] : []));
   }));
 }
