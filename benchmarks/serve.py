@@ -221,11 +221,13 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--clients", type=int, default=128)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--texts", type=int, default=len(TEXTS), help="how many different ones")
     parser.add_argument("--serve", action="store_true", help="be the server (used by the benchmark itself)")
     options = parser.parse_args()
     if options.serve:
         run_server(options.model)
         return
+    del TEXTS[options.texts :]
     bulk = None if options.model is None else Bulk.of(options.model)
     expected = {text: f"{text[::-1]} 0" for text in TEXTS} if bulk is None else bulk.answers
     command = [sys.executable, __file__, "--serve", *(["--model", options.model] if options.model else [])]

@@ -4,10 +4,21 @@ import http.client
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
+
+from parasketch.generate.paraphrases import Paraphrase
 
 from .conftest import FakeModel, OneEffort, Service, limited, running
 from .test_service import TEXT, wait_for
+
+
+class Doubtful(FakeModel):
+    """A model that doubts itself."""
+
+    def __call__(self, text: list[str], /, **wishes: Any) -> list[list[Paraphrase]]:
+        return [[replace(one, accepted=False) for one in each] for each in super().__call__(text, **wishes)]
+
 
 PATH = "/v1/paraphrase/stream"
 
@@ -41,6 +52,12 @@ def test_a_model_that_knows_one_effort_answers_once() -> None:
     with running(models={"fake": OneEffort()}) as service:
         [only] = lines_of(service, {"text": TEXT, "n": 2})
         assert (only["done"], len(only["results"][0]["paraphrases"])) == (True, 2)
+
+
+def test_what_is_quickly_found_is_not_shown_if_it_is_not_acceptable() -> None:
+    with running(models={"fake": Doubtful()}) as service:
+        [only] = lines_of(service, {"text": TEXT, "n": 2})
+        assert (only["done"], only["results"][0]["paraphrases"][0]["accepted"]) == (True, False)
 
 
 def test_the_first_paraphrase_does_not_wait_for_the_others() -> None:

@@ -122,9 +122,10 @@ class Models:
         )
 
     def paraphrase_quickly(self, quick: Wanted, items: Sequence[Item]) -> list[list[Paraphrase]]:
-        """What is quickly found for each item; nothing from a model that always makes the same effort."""
-        able = "effort" in self.get(quick.model).abilities
-        return self.paraphrase(quick, items) if able else [[] for _ in items]
+        """What is quickly found for each item and acceptable; nothing from a model that knows one effort only."""
+        if "effort" not in self.get(quick.model).abilities:
+            return [[] for _ in items]
+        return [[one for one in each if one.accepted] for each in self.paraphrase(quick, items)]
 
     def sketches(self, name: str, texts: Sequence[str]) -> list[Sketch]:
         """The sketch that each text has itself."""

@@ -68,7 +68,7 @@ def test_less_effort_tries_fewer_sketches_and_never_too_few(paraphraser: Paraphr
     engine = paraphraser._engines.first()
     assert isinstance(engine, SketchLMEngine)
     tried = [engine._search_settings(Options(n=1, effort=effort)) for effort in (1, 2, 3, 4, 5, None)]
-    assert [each.sketches for each in tried] == [1, 1, 2, 4, 4, 4]
+    assert [each.sketches for each in tried] == [3, 3, 3, 4, 4, 4]
     assert [each.samples for each in tried] == [0, 1, 2, 5, 5, 5]
     assert [len(found) for found in paraphraser(TEXTS, n=5, effort=1)] == [5] * len(TEXTS)
 

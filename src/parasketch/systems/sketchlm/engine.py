@@ -29,6 +29,8 @@ MOST_TOKENS = 128
 """What is read of a text: about 90 words."""
 _MOST_ROWS = 160
 """Rows that are decoded together: more need more memory and are hardly faster."""
+_FEWEST_SKETCHES = 3
+"""With the least effort: in the likeliest sketch alone the model often says the input again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,8 @@ class SketchLMEngine:
         if options.temperature is not None:
             search = replace(search, temperature=options.temperature)
         sketches = round(share * max(search.sketches, 2 * options.n))
-        return replace(search, sketches=max(sketches, options.n), samples=round(share * search.samples))
+        least = max(options.n, min(_FEWEST_SKETCHES, search.sketches))
+        return replace(search, sketches=max(sketches, least), samples=round(share * search.samples))
 
 
 def _wanted(requests: Sequence[Request], options: Options) -> list[Wanted]:
