@@ -37,7 +37,7 @@ def serve_command(
     rate: Annotated[float, typer.Option("--rate", min=0, help="Requests a second of one client; 0: any.")] = 50.0,
     queue: Annotated[int, typer.Option("--queue", min=1, help="Texts that may wait.")] = 2048,
     timeout: Annotated[float, typer.Option("--timeout", min=0.01, help="Seconds for a request.")] = 30.0,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Texts worked on together.")] = 32,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Most texts worked on together.")] = 32,
     log_texts: Annotated[bool, typer.Option("--log-texts", help="Write the requests' bodies to the log.")] = False,
     device: Device = None,
 ) -> None:
