@@ -131,6 +131,8 @@ def test_a_link_restores_the_view(browser: "Chrome", pages: Service) -> None:
     explore(browser, pages, f"text={TEXT}&n=3&depth=2&sketch=2&model=fake&beside=flat")
     until(browser, lambda: len(texts(browser, CARDS)) == 6)
     assert texts(browser, "#results h3") == ["fake", "flat"]
+    one, other = browser.find_elements("css selector", "#results h3")
+    assert one.location["y"] == other.location["y"], "side by side"
     assert find(browser, "#text").get_attribute("value") == TEXT
     assert texts(browser, "#results .about")[0].startswith("form 2 → 0")
     assert texts(browser, "#results .about")[3].startswith("form 2 ·")
