@@ -34,7 +34,8 @@ stress: setup
 
 # The tests of the web pages need a browser, and are skipped without one; on Debian and Ubuntu, as root:
 browser:
-	apt-get install -y --no-install-recommends chromium chromium-driver
+	apt-get update
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium chromium-driver
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,29 +1,36 @@
 """The service under load and under abuse, over loopback.
 
     python benchmarks/serve.py                       128 clients for 60 s against a model of no weights
-    python benchmarks/serve.py --model questions     the same with a real one, and the share of the bulk speed
+    python benchmarks/serve.py --model questions     the same with a real one, and the share of the bulk command's speed
 
-Every answer is compared with the one that the model gives offline for that text. Memory is the server's own, at the
-start of the load and at its end. Then come clients that misbehave (a body of 10 MB, n = 1e9, a text of 1 MB, headers
-that trickle, sockets that are half closed, 10,000 texts at once), while one that behaves goes on asking.
+Every answer is compared with the one that the model gives offline for that text: with a real model, the one that
+`parasketch paraphrase FILE` wrote. The speed of both is given by the clock and by the CPU time of the process, which
+says more on a busy machine, and where the clients take a part of the cores; what the command needs to start is not
+counted. Memory is the server's own, at the start of the load and at its end. Then come clients that misbehave (a body
+of 10 MB, n = 1e9, a text of 1 MB, headers that trickle, sockets that are half closed, 10,000 texts at once), while one
+that behaves goes on asking.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.serve.app import ServiceOptions, create_app
 from parasketch.serve.limits import Limits
-from parasketch.serve.models import Item, Models, Wanted, load
+from parasketch.serve.models import Models, load
 from parasketch.serve.server import serve
 
 TEXTS = [f"How {what} is a {animal} of {age} years?" for what in ("heavy", "tall", "old", "fast")
@@ -34,6 +41,7 @@ class NoWeights:
     """Says each text backwards, and takes as long as a fast model might: 4 ms a batch and 1 ms a text."""
 
     depth = 3
+    abilities: frozenset[Ability] = frozenset()
 
     def sketch(self, text: list[str]) -> list[Sketch]:
         return [Sketch(1, 2, 3) for _ in text]
@@ -50,8 +58,9 @@ class NoWeights:
         rerank: bool,
         temperature: Any,
         seed: int,
+        effort: int | None,
     ) -> list[list[Paraphrase]]:
-        del like, sketch, depth, rerank, temperature, seed
+        del like, sketch, depth, rerank, temperature, seed, effort
         time.sleep(0.004 + 0.001 * len(text))
         return [
             [Paraphrase(text=f"{each[::-1]} {k}", sketch=Sketch(k), score=0.0, difference=1.0) for k in range(n)]
@@ -67,6 +76,40 @@ def run_server(name: str | None) -> None:
     limits = Limits(rate=0)
     app = create_app(models(name), ServiceOptions(limits=limits))
     serve(app, host="127.0.0.1", port=0, limits=limits, ready=lambda port: print(port, flush=True))
+
+
+@dataclass
+class Bulk:
+    """What the bulk command says to each text, and the seconds, by the clock and of the CPU, that a text takes it."""
+
+    answers: dict[str, str]
+    seconds: float
+    cpu: float
+
+    @classmethod
+    def of(cls, model: str) -> "Bulk":
+        """All texts, less what it takes to start and to answer the first one."""
+        _, start, start_cpu = cls._run(model, TEXTS[:1])
+        answers, seconds, cpu = cls._run(model, TEXTS)
+        return cls(answers, (seconds - start) / (len(TEXTS) - 1), (cpu - start_cpu) / (len(TEXTS) - 1))
+
+    @staticmethod
+    def _run(model: str, texts: list[str]) -> tuple[dict[str, str], float, float]:
+        with tempfile.TemporaryDirectory() as place:
+            source, target = Path(place, "texts.txt"), Path(place, "paraphrases.jsonl")
+            source.write_text("\n".join(texts) + "\n", encoding="utf-8")
+            program = "from parasketch.cli import main; main()"
+            arguments = ["paraphrase", str(source), "--model", model, "--out", str(target)]
+            begin, cpu = time.perf_counter(), _children()
+            subprocess.run([sys.executable, "-c", program, *arguments], check=True, capture_output=True)
+            seconds, cpu = time.perf_counter() - begin, _children() - cpu
+            rows = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+        return {row["text"]: row["paraphrases"][0]["text"] for row in rows}, seconds, cpu
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @dataclass
@@ -163,8 +206,14 @@ async def abuse(port: int, expected: dict[str, str]) -> None:
 
 def memory(pid: int) -> float:
     """Resident, in MB."""
-    with open(f"/proc/{pid}/status") as stream:  # noqa: PTH123
-        return next(int(line.split()[1]) for line in stream if line.startswith("VmRSS")) / 1024
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def cpu_seconds(pid: int) -> float:
+    """That a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -172,26 +221,33 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--clients", type=int, default=128)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--texts", type=int, default=len(TEXTS), help="how many different ones")
     parser.add_argument("--serve", action="store_true", help="be the server (used by the benchmark itself)")
     options = parser.parse_args()
     if options.serve:
         run_server(options.model)
         return
-    begin = time.perf_counter()
-    found = models(options.model).paraphrase(Wanted(model="model"), [Item(text) for text in TEXTS])
-    bulk = len(TEXTS) / (time.perf_counter() - begin)
-    expected = {text: each[0].text for text, each in zip(TEXTS, found, strict=True)}
+    del TEXTS[options.texts :]
+    bulk = None if options.model is None else Bulk.of(options.model)
+    expected = {text: f"{text[::-1]} 0" for text in TEXTS} if bulk is None else bulk.answers
     command = [sys.executable, __file__, "--serve", *(["--model", options.model] if options.model else [])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     port = int(process.stdout.readline())
     asyncio.run(load_test(port, options.clients, 2, expected, Seen()))  # warms up
-    before, seen = memory(process.pid), Seen()
+    before, cpu, seen = memory(process.pid), cpu_seconds(process.pid), Seen()
     asyncio.run(load_test(port, options.clients, options.seconds, expected, seen))
     seen.show(f"{options.clients} clients", options.seconds)
     print(f"memory {before:.0f} MB, then {memory(process.pid):.0f} MB", flush=True)
-    if options.model:
-        print(f"bulk: {bulk:.0f} texts/s; the service reaches {len(seen.seconds) / options.seconds / bulk:.0%} of it")
+    if bulk is not None:
+        cpu = (cpu_seconds(process.pid) - cpu) / len(seen.seconds)
+        rate = len(seen.seconds) / options.seconds
+        print(
+            f"bulk command: {1 / bulk.seconds:.1f} texts/s, {1000 * bulk.cpu:.1f} ms of CPU a text; the service: "
+            f"{rate:.1f}/s, {1000 * cpu:.1f} ms; its share: {rate * bulk.seconds:.0%} by the clock, "
+            f"{bulk.cpu / cpu:.0%} by CPU time",
+            flush=True,
+        )
     asyncio.run(abuse(port, expected))
     begin = time.perf_counter()
     os.kill(process.pid, signal.SIGTERM)

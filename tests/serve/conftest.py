@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from parasketch.errors import UsageError
+from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.stopping import Stopped, stop_if_unwanted
 from parasketch.serve.app import ServiceOptions, create_app
 from parasketch.serve.limits import Limits
 from parasketch.serve.models import Models
@@ -20,13 +22,20 @@ from parasketch.serve.server import Server, _bound
 
 
 class FakeModel:
-    """Says every text in a way that shows what was asked, and counts its batches."""
+    """Says every text in a way that shows what was asked, and counts its batches.
+
+    It works while its gate is open; without the least effort, while the second one is open too.
+    """
+
+    abilities: frozenset[Ability] = frozenset({"effort"})
 
     def __init__(self, depth: int = 3, seconds: float = 0.0) -> None:
         self.depth, self.seconds = depth, seconds
         self.batches: list[list[str]] = []
-        self.gate = threading.Event()
+        self.stopped: list[list[str]] = []
+        self.gate, self.second_gate = threading.Event(), threading.Event()
         self.gate.set()
+        self.second_gate.set()
 
     def sketch(self, text: list[str]) -> list[Sketch]:
         return [Sketch(len(each) % 4, len(each) % 3, 1)[: self.depth] for each in text]
@@ -43,11 +52,16 @@ class FakeModel:
         rerank: bool,
         temperature: Any,
         seed: int,
+        effort: int | None = None,
     ) -> list[list[Paraphrase]]:
         del temperature
-        self.gate.wait(20)
+        self._pass(self.gate, text)
+        if effort is None:
+            self._pass(self.second_gate, text)
         time.sleep(self.seconds)
         self.batches.append(list(text))
+        if "refuse later" in text and effort is None:
+            raise UsageError("this text is refused after all")
         if "refuse" in text:
             raise UsageError("this text is refused")
         if "crash" in text:
@@ -60,7 +74,12 @@ class FakeModel:
             results.append(
                 [
                     Paraphrase(
-                        text=" ".join(words[k % len(words) :] + words[: k % len(words)] + [f"({form}, {seed})"]),
+                        text=" ".join(
+                            ["quickly"] * (effort is not None)
+                            + words[k % len(words) :]
+                            + words[: k % len(words)]
+                            + [f"({form}, {seed})"]
+                        ),
                         sketch=form if rerank else Sketch(k % 3, k % 2, k % 4),
                         score=-1.0 - k / 2,
                         difference=0.5 if rerank else float("nan"),
@@ -71,6 +90,21 @@ class FakeModel:
                 ]
             )
         return results
+
+    def _pass(self, gate: threading.Event, text: list[str]) -> None:
+        end = time.monotonic() + 20
+        while not gate.wait(0.01) and time.monotonic() < end:
+            try:
+                stop_if_unwanted()
+            except Stopped:
+                self.stopped.append(list(text))
+                raise
+
+
+class OneEffort(FakeModel):
+    """A model that always makes the same effort."""
+
+    abilities = frozenset()
 
 
 @dataclass
@@ -142,6 +176,7 @@ def running(options: ServiceOptions | None = None, models: dict[str, FakeModel] 
             for model in served.values():
                 if isinstance(model, FakeModel):
                     model.gate.set()
+                    model.second_gate.set()
             thread.join(20)
 
 

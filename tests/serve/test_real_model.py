@@ -1,13 +1,37 @@
 """A model of the package behind the service: what is batched is equal to what the model says alone."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.generate.stopping import Stopped, while_wanted
 from parasketch.serve.models import as_json
 
 from .conftest import Service, running
 
 TEXTS = ["How heavy is a moose?", "Why is the sky blue at noon and red in the evening?", "Can cats swim?"]
+
+
+def test_a_search_ends_when_nobody_waits_for_it() -> None:
+    paraphraser = Paraphraser.from_pretrained("questions")
+    with while_wanted(lambda: False), pytest.raises(Stopped):
+        paraphraser(TEXTS[0])
+
+
+def test_the_small_models_are_served_without_torch() -> None:
+    program = """
+import sys
+import parasketch.cli.serve, parasketch.serve.app, parasketch.serve.server
+from parasketch.serve.models import Item, Models, Wanted, load
+models = Models({"questions": load("questions", None)})
+models.paraphrase(Wanted(model="questions"), [Item("How heavy is a moose?")])
+print("torch" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout == "False\n", "its import takes longer than all the rest"
 
 
 def test_answers_equal_those_of_the_model_alone() -> None:

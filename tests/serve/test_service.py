@@ -73,11 +73,14 @@ def test_the_tree_has_probabilities_and_no_sketch_twice(service: Service) -> Non
 
 
 def test_models_and_codes_are_listed(service: Service) -> None:
+    service.post("/v1/paraphrase", {"text": TEXT})
     listed = service.get("/v1/models").json
     assert listed["models"] == [
         {"name": "fake", "depth": 3, "default": True},
-        {"name": "flat", "depth": 1, "default": False},
-    ]
+        {"name": "flat", "depth": None, "default": False},
+    ], "nobody has asked for the other one yet"
+    assert service.get("/v1/models/flat").json == {"name": "flat", "depth": 1, "default": False}
+    assert service.get("/v1/models").json["models"][1]["depth"] == 1
     codes = service.get("/v1/codes/flat").json["codes"]
     assert {row["level"] for row in codes} == {1}
     assert sum(row["count"] for row in codes) == 40

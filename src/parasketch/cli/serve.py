@@ -37,7 +37,7 @@ def serve_command(
     rate: Annotated[float, typer.Option("--rate", min=0, help="Requests a second of one client; 0: any.")] = 50.0,
     queue: Annotated[int, typer.Option("--queue", min=1, help="Texts that may wait.")] = 2048,
     timeout: Annotated[float, typer.Option("--timeout", min=0.01, help="Seconds for a request.")] = 30.0,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Texts worked on together.")] = 32,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Most texts worked on together.")] = 32,
     log_texts: Annotated[bool, typer.Option("--log-texts", help="Write the requests' bodies to the log.")] = False,
     device: Device = None,
 ) -> None:
@@ -65,7 +65,7 @@ def serve_command(
         limits=limits, keys=None if keys is None else Keys.read(keys), study=study, batch_size=batch_size,
         log=None if console.quiet else sys.stderr, log_texts=log_texts,
     )  # fmt: skip
-    models.describe(models.names[0])  # loads it: what is wrong with it is an error now, not at the first request
+    models.get(models.names[0])  # what is wrong with it is an error now, not at the first request
 
     def ready(bound: int) -> None:
         shown = f"[{host}]" if ":" in host else host

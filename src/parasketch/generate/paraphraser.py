@@ -90,6 +90,11 @@ class Paraphraser:
         """D, the number of codes of a whole sketch; 0 for a model without sketches."""
         return self._engines.first().depth
 
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What the model can do besides n paraphrases of a text."""
+        return self._engines.first().abilities
+
     def require(self, ability: Ability, what: str) -> None:
         """Refuse `what` was asked for if the model cannot do it."""
         require(self._engines.first(), ability, what)

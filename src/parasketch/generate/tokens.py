@@ -22,6 +22,7 @@ from parasketch.counter_rng import random_bits, uniform
 from parasketch.generate.decoding import Bools, Decoding, Floats, Ints, NextTokens, Rules
 from parasketch.generate.required import Required, Requirements, take_in_turn
 from parasketch.generate.settings import GenerateConfig
+from parasketch.generate.stopping import stop_if_unwanted
 from parasketch.text.tokenizer import Tokenizer
 
 _DROP_SHARE = 8  # groups are dropped when one in so many has ended: dropping copies the cache
@@ -136,6 +137,7 @@ class TokenSearch:
             rows.required = Requirements.of(required, filler=self.special.pad)
         found: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
         for length in range(2, int(limits.max()) + 1):
+            stop_if_unwanted()
             proposals = self._propose(rows, decoding, length, width, sampling)
             rows, parents = self._choose(rows, proposals, length, width, sampling)
             if rows.required is not None:

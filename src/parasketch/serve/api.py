@@ -1,123 +1,63 @@
-"""The REST service, version 1: what may be asked, what is answered, and which part of the package answers it."""
+"""The REST service, version 1: which part of the package answers which request."""
 
 import asyncio
-from collections.abc import Awaitable, Hashable, Sequence
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Hashable, Mapping, Sequence
 from functools import partial
 from math import exp
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from fastapi.responses import StreamingResponse
 
+from parasketch.errors import ParasketchError
 from parasketch.generate.paraphrases import Paraphrase, Sketch
 from parasketch.serve.batching import Batcher, Work
 from parasketch.serve.door import CLIENT
-from parasketch.serve.limits import Limits, ServiceError
+from parasketch.serve.limits import Limits, ServiceError, refusal
 from parasketch.serve.models import Item, Models, Wanted, as_json
+from parasketch.serve.schema import (
+    Codes,
+    ParaphraseBody,
+    ParaphrasesAnswer,
+    ParaphrasesLine,
+    SketchBody,
+    SketchesAnswer,
+    TreeAnswer,
+    TreeBody,
+)
 
 T = TypeVar("T")
-Codes = list[Annotated[StrictInt, Field(ge=0, lt=1 << 31)]]
-MOST_SEEDS = (1 << 63) - 1
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    model: str | None = Field(None, description="A name of /v1/models; the first one if none is given.")
+class _Lines(StreamingResponse):
+    """JSON, line by line; a proxy in between is asked not to collect them."""
 
+    media_type = "application/x-ndjson"
 
-class ParaphraseBody(_Body):
-    """What to paraphrase, and how."""
-
-    text: str | list[str] = Field(description="A text, or several.", examples=["How heavy is a moose?"])
-    n: StrictInt = Field(1, description="Paraphrases of each text.")
-    like: str | list[str] | None = Field(None, description="Say it in the form of this sentence (one, or one a text).")
-    sketch: Codes | list[Codes] | None = Field(None, description="The first codes of the form (one, or one a text).")
-    depth: StrictInt | None = Field(None, ge=0, description="How many codes are used; 0 for none.")
-    temperature: float | None = Field(None, gt=0, le=100, description="Sample instead of searching.")
-    seed: StrictInt = Field(0, ge=0, le=MOST_SEEDS, description="Which samples are drawn.")
-
-
-class SketchBody(_Body):
-    """Whose sketches to find."""
-
-    text: str | list[str] = Field(description="A text, or several.")
-
-
-class TreeBody(_Body):
-    """Whose likeliest sketches to find."""
-
-    text: str
-    n: StrictInt = Field(14, description="How many sketches.")
-
-
-class ParaphraseAnswer(BaseModel):
-    """One paraphrase."""
-
-    text: str
-    sketch: list[int]
-    score: float | None
-    difference: float | None
-    faithfulness: float | None
-    lost: list[str]
-    accepted: bool
-    warnings: list[str]
-
-
-class Paraphrased(BaseModel):
-    """A text with its paraphrases, best first."""
-
-    text: str
-    paraphrases: list[ParaphraseAnswer]
-
-
-class ParaphrasesAnswer(BaseModel):
-    """In the order of the texts."""
-
-    model: str
-    results: list[Paraphrased]
-
-
-class SketchesAnswer(BaseModel):
-    """In the order of the texts."""
-
-    model: str
-    sketches: list[list[int]]
-
-
-class Branch(BaseModel):
-    """A whole sketch with its probability and what is said in it."""
-
-    sketch: list[int]
-    probability: float
-    text: str
-
-
-class TreeAnswer(BaseModel):
-    """The likeliest sketches, and the one that the text itself has."""
-
-    model: str
-    own: list[int]
-    branches: list[Branch]
+    def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
+        super().init_headers({**(headers or {}), "Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
 def routes(models: Models, batcher: Batcher, limits: Limits) -> APIRouter:
     """All of /v1."""
     router = APIRouter(prefix="/v1")
 
-    async def ask(request: Request, key: Hashable, work: Work, items: Sequence[Any]) -> list[Any]:
+    async def ask(
+        request: Request, key: Hashable, work: Work, items: Sequence[Any], seconds: float = limits.seconds
+    ) -> list[Any]:
         """In the thread that works, together with others that ask for the same."""
-        answer = batcher.submit(key, work, items, client=request.scope[CLIENT], seconds=limits.seconds)
+        answer = batcher.submit(key, work, items, client=request.scope[CLIENT], seconds=seconds)
         return await _unless_left(request, answer)
 
-    async def paraphrases(request: Request, wanted: Wanted, items: Sequence[Item]) -> list[list[Paraphrase]]:
-        return await ask(request, wanted, partial(models.paraphrase, wanted), items)
+    async def paraphrases(
+        request: Request, wanted: Wanted, items: Sequence[Item], seconds: float = limits.seconds
+    ) -> list[dict[str, Any]]:
+        found = await ask(request, wanted, partial(models.paraphrase, wanted), items, seconds)
+        return _rows(items, found)
 
-    async def sketches_of(request: Request, name: str, texts: Sequence[str]) -> list[Sketch]:
-        return await ask(request, ("sketch", name), partial(models.sketches, name), texts)
-
-    @router.post("/paraphrase")
-    async def paraphrase(body: ParaphraseBody, request: Request) -> ParaphrasesAnswer:
-        """Paraphrase a text or several, freely, in the form of another sentence, or in a given sketch."""
+    def asked_for(body: ParaphraseBody) -> tuple[Wanted, list[Item]]:
         texts = _texts(body.text, limits)
         check_most("n", body.n, limits.outputs)
         if body.like is not None and body.sketch is not None:
@@ -128,13 +68,40 @@ def routes(models: Models, batcher: Batcher, limits: Limits) -> APIRouter:
             like=likes is not None, sketch=body.sketch is not None,
         )  # fmt: skip
         sketches = _sketches(body.sketch, texts)
-        items = [
+        return wanted, [
             Item(text, likes[place] if likes else None, sketches[place] if sketches else None)
             for place, text in enumerate(texts)
         ]
-        found = await paraphrases(request, wanted, items)
-        rows = [{"text": text, "paraphrases": [as_json(one) for one in each]} for text, each in _pair(texts, found)]
-        return ParaphrasesAnswer.model_validate({"model": wanted.model, "results": rows})
+
+    async def sketches_of(request: Request, name: str, texts: Sequence[str]) -> list[Sketch]:
+        return await ask(request, ("sketch", name), partial(models.sketches, name), texts)
+
+    @router.post("/paraphrase")
+    async def paraphrase(body: ParaphraseBody, request: Request) -> ParaphrasesAnswer:
+        """Paraphrase a text or several, freely, in the form of another sentence, or in a given sketch."""
+        wanted, items = asked_for(body)
+        return ParaphrasesAnswer.model_validate(
+            {"model": wanted.model, "results": await paraphrases(request, wanted, items)}
+        )
+
+    @router.post("/paraphrase/stream", response_class=_Lines, responses={200: {"model": ParaphrasesLine}})
+    async def stream(body: ParaphraseBody, request: Request) -> StreamingResponse:
+        """The same as lines of JSON: soon a first paraphrase of each text, then, `done`, what /paraphrase answers."""
+        wanted, items = asked_for(body)
+        end, quick = time.monotonic() + limits.seconds, wanted.quick()
+        found = await ask(request, quick, partial(models.paraphrase_quickly, quick), items)
+
+        async def lines() -> AsyncIterator[str]:
+            if any(found):
+                yield _line(wanted, _rows(items, found), done=False)
+            try:
+                rows = await paraphrases(request, wanted, items, end - time.monotonic())
+            except (ServiceError, ParasketchError) as error:
+                yield json.dumps(refusal(error).body) + "\n"  # the status has been sent
+            else:
+                yield _line(wanted, rows, done=True)
+
+        return _Lines(lines())
 
     @router.post("/sketch")
     async def sketch(body: SketchBody, request: Request) -> SketchesAnswer:
@@ -150,14 +117,20 @@ def routes(models: Models, batcher: Batcher, limits: Limits) -> APIRouter:
         check_most("n", body.n, limits.outputs)
         wanted = Wanted(model=name, n=body.n, rerank=False)
         [own] = await sketches_of(request, name, texts)
-        [found] = await paraphrases(request, wanted, [Item(texts[0])])
+        [found] = await ask(request, wanted, partial(models.paraphrase, wanted), [Item(texts[0])])
         return TreeAnswer.model_validate({"model": name, "own": list(own), "branches": _branches(found)})
 
     @router.get("/models")
-    async def list_models(request: Request) -> dict[str, Any]:
-        """The models that are served, the default first, and the sentences of the explorer."""
-        rows = await ask(request, "models", lambda names: [models.describe(name) for name in names], models.names)
-        return {"models": rows, "examples": models.examples()[:12]}
+    async def list_models() -> dict[str, Any]:
+        """The models that are served, the default first, and some sentences; depth is null until a model is loaded."""
+        return {"models": [models.described(name) for name in models.names], "examples": models.examples()[:12]}
+
+    @router.get("/models/{model:path}")
+    async def load_model(model: str, request: Request) -> dict[str, Any]:
+        """One of them, which is loaded if it is not yet."""
+        name = models.known(model)
+        await ask(request, "load", lambda names: [models.get(each) for each in names], [name])
+        return models.described(name)
 
     @router.get("/codes/{model:path}")
     async def codes(model: str, request: Request) -> dict[str, Any]:
@@ -205,8 +178,17 @@ def _sketches(given: Codes | list[Codes] | None, texts: Sequence[str]) -> list[S
     return _each(nested or [Sketch(flat)], not nested, texts)
 
 
-def _pair(texts: Sequence[str], found: Sequence[T]) -> list[tuple[str, T]]:
-    return list(zip(texts, found, strict=True))
+def _rows(items: Sequence[Item], found: Sequence[Sequence[Paraphrase]]) -> list[dict[str, Any]]:
+    return [
+        {"text": item.text, "paraphrases": [as_json(one) for one in each]}
+        for item, each in zip(items, found, strict=True)
+    ]
+
+
+def _line(wanted: Wanted, rows: list[dict[str, Any]], *, done: bool) -> str:
+    return (
+        ParaphrasesLine.model_validate({"model": wanted.model, "results": rows, "done": done}).model_dump_json() + "\n"
+    )
 
 
 def _branches(found: Sequence[Paraphrase]) -> list[dict[str, Any]]:

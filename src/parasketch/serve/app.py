@@ -17,7 +17,7 @@ from parasketch.serve.batching import Batcher
 from parasketch.serve.clients import Keys
 from parasketch.serve.door import App, Door
 from parasketch.serve.judging import judging_routes
-from parasketch.serve.limits import Limits, ServiceError
+from parasketch.serve.limits import Limits, ServiceError, refusal
 from parasketch.serve.metrics import Metrics
 from parasketch.serve.models import Models
 from parasketch.version import __version__
@@ -57,7 +57,7 @@ def create_app(models: Models, options: ServiceOptions | None = None) -> App:
         version=__version__,
         summary="Paraphrases whose form you can steer.",
         lifespan=lifespan,
-        docs_url=None,  # its page would come from a CDN; the schema itself is at /openapi.json
+        docs_url=None,  # its page would come from a CDN: there is one of our own
         redoc_url=None,
     )
     app.include_router(routes(models, batcher, chosen.limits))
@@ -76,6 +76,10 @@ def create_app(models: Models, options: ServiceOptions | None = None) -> App:
     async def explorer() -> FileResponse:
         return FileResponse(STATIC / "index.html")
 
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> FileResponse:
+        return FileResponse(STATIC / "docs.html")
+
     if chosen.study is not None:
         app.include_router(judging_routes(chosen.study, STATIC))
     app.mount("/static", StaticFiles(directory=STATIC))
@@ -92,12 +96,10 @@ def create_app(models: Models, options: ServiceOptions | None = None) -> App:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ServiceError)
-    async def service_error(_: Request, error: ServiceError) -> JSONResponse:
-        return JSONResponse(error.body, error.status, headers=error.headers)
-
     @app.exception_handler(ParasketchError)
-    async def usage_error(_: Request, error: ParasketchError) -> JSONResponse:
-        return JSONResponse(ServiceError(422, str(error)).body, 422)
+    async def refused(_: Request, error: ServiceError | ParasketchError) -> JSONResponse:
+        answer = refusal(error)
+        return JSONResponse(answer.body, answer.status, headers=answer.headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -6,6 +6,8 @@ come back later (503) or ask for something smaller (504).
 
 from dataclasses import dataclass
 
+from parasketch.errors import ParasketchError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -48,3 +50,8 @@ class ServiceError(Exception):
     def body(self) -> dict[str, object]:
         """What the client reads."""
         return {"error": {"status": self.status, "message": self.message}}
+
+
+def refusal(error: ServiceError | ParasketchError) -> ServiceError:
+    """An error of the package as one of the service: what was asked for makes no sense."""
+    return error if isinstance(error, ServiceError) else ServiceError(422, str(error))

@@ -7,7 +7,7 @@ What a code means is shown by sentences: those of a list (the package's, or the 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from threading import Lock
@@ -15,7 +15,9 @@ from typing import Any, Protocol
 
 from parasketch.errors import UsageError
 from parasketch.files import read_lines
+from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.requests import LEAST_EFFORT
 
 DEFAULT = "default"
 TYPICAL = 4
@@ -27,6 +29,8 @@ class Model(Protocol):
 
     @property
     def depth(self) -> int: ...
+    @property
+    def abilities(self) -> frozenset[Ability]: ...
     def sketch(self, text: list[str]) -> list[Sketch]: ...
     def __call__(
         self,
@@ -40,6 +44,7 @@ class Model(Protocol):
         rerank: bool,
         temperature: float | None,
         seed: int,
+        effort: int | None,
     ) -> list[list[Paraphrase]]: ...
 
 
@@ -53,10 +58,15 @@ class Wanted:
     rerank: bool = True
     temperature: float | None = None
     seed: int = 0
+    effort: int | None = None
     like: bool = False
     """Whether the items carry an exemplar,"""
     sketch: bool = False
     """or a sketch."""
+
+    def quick(self) -> "Wanted":
+        """The same, of one paraphrase, as soon as can be."""
+        return replace(self, n=1, effort=LEAST_EFFORT)
 
 
 @dataclass(frozen=True)
@@ -108,15 +118,23 @@ class Models:
             rerank=wanted.rerank,
             temperature=wanted.temperature,
             seed=wanted.seed,
+            effort=wanted.effort,
         )
+
+    def paraphrase_quickly(self, quick: Wanted, items: Sequence[Item]) -> list[list[Paraphrase]]:
+        """What is quickly found for each item and acceptable; nothing from a model that knows one effort only."""
+        if "effort" not in self.get(quick.model).abilities:
+            return [[] for _ in items]
+        return [[one for one in each if one.accepted] for each in self.paraphrase(quick, items)]
 
     def sketches(self, name: str, texts: Sequence[str]) -> list[Sketch]:
         """The sketch that each text has itself."""
         return self.get(name).sketch(list(texts))
 
-    def describe(self, name: str) -> dict[str, Any]:
-        """A model's name and depth."""
-        return {"name": name, "depth": self.get(name).depth, "default": name == self.names[0]}
+    def described(self, name: str) -> dict[str, Any]:
+        """A model's name and, once it is loaded, its depth."""
+        loaded = self._loaded.get(name)
+        return {"name": name, "depth": None if loaded is None else loaded.depth, "default": name == self.names[0]}
 
     def codes(self, name: str) -> list[dict[str, Any]]:
         """Every prefix of a sketch that sentences of the list have, with how many have it and some of them."""

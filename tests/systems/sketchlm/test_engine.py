@@ -8,7 +8,9 @@ from tiny_language_model import PAIRS, ready, tiny_network, tiny_tokenizer
 
 from parasketch.errors import UsageError
 from parasketch.generate.paraphraser import Paraphraser
+from parasketch.generate.requests import Options
 from parasketch.generate.routing import OneEngine
+from parasketch.generate.stopping import Stopped, while_wanted
 from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.candidates import Candidate, SearchSettings
 from parasketch.systems.sketchlm.choice import NOT_FAITHFUL, NOTHING, TOO_CLOSE, ChoiceSettings, Judge
@@ -60,6 +62,20 @@ def test_an_exemplar_gives_its_sketch(paraphraser: Paraphraser) -> None:
 def test_depth_truncates(paraphraser: Paraphraser) -> None:
     assert all(len(one.sketch) <= 1 for one in paraphraser(TEXTS[0], n=3, depth=1))
     assert all(one.sketch == () for one in paraphraser(TEXTS[0], n=2, depth=0))
+
+
+def test_less_effort_tries_fewer_sketches_and_never_too_few(paraphraser: Paraphraser) -> None:
+    engine = paraphraser._engines.first()
+    assert isinstance(engine, SketchLMEngine)
+    tried = [engine._search_settings(Options(n=1, effort=effort)) for effort in (1, 2, 3, 4, 5, None)]
+    assert [each.sketches for each in tried] == [3, 3, 3, 4, 4, 4]
+    assert [each.samples for each in tried] == [0, 1, 2, 5, 5, 5]
+    assert [len(found) for found in paraphraser(TEXTS, n=5, effort=1)] == [5] * len(TEXTS)
+
+
+def test_a_search_ends_when_nobody_waits_for_it(paraphraser: Paraphraser) -> None:
+    with while_wanted(lambda: False), pytest.raises(Stopped):
+        paraphraser(TEXTS[0])
 
 
 def test_saving_is_refused_with_a_reason(paraphraser: Paraphraser, tmp_path: Path) -> None:

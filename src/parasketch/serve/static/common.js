@@ -12,24 +12,48 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /** The server's answer as JSON; what it refuses is an Error with its own words. */
-export async function ask(path, body, { signal, key } = {}) {
+export async function ask(path, body, options) {
+  return (await answered(path, body, options)).json();
+}
+
+/** An answer that comes as lines of JSON: `each` is called with every line as soon as it is there. */
+export async function askLines(path, body, options, each) {
+  const response = await answered(path, body, options);
+  let rest = "";
+  for (const reader = response.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines.map((text) => JSON.parse(text))) {
+      if (line.error) throw refused(line, line.error.status);
+      each(line);
+    }
+  }
+}
+
+async function answered(path, body, { signal, key } = {}) {
   const headers = { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) };
   const options = body === undefined ? { headers, signal } : { method: "POST", headers, signal, body: JSON.stringify(body) };
   const response = await fetch(path, options);
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) {
-    const error = new Error(answer.error?.message ?? `the server said ${response.status}`);
-    error.status = response.status;
-    throw error;
-  }
-  return answer;
+  if (!response.ok) throw refused(await response.json().catch(() => ({})), response.status);
+  return response;
 }
 
-/** Let a button change between dark and light; without a choice the system's is followed. */
+function refused(answer, status) {
+  return Object.assign(new Error(answer.error?.message ?? `the server said ${status}`), { status });
+}
+
+/** Dark or light, as it was chosen; without a choice the system's is followed. */
+export function theme() {
+  const stored = localStorage.getItem("theme");
+  if (stored) document.documentElement.dataset.theme = stored;
+}
+
+/** Let a button change between dark and light. */
 export function themeButton(button) {
   const root = document.documentElement;
-  const stored = localStorage.getItem("theme");
-  if (stored) root.dataset.theme = stored;
+  theme();
   button.addEventListener("click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";

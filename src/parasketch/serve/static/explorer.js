@@ -1,13 +1,14 @@
 // The explorer: what is typed and chosen is the state, the address bar holds it, and every change asks the server anew.
-import { ask, make, themeButton } from "./common.js";
+import { ask, askLines, make, themeButton } from "./common.js";
 import { differences } from "./differences.js";
 
 const $ = (id) => document.getElementById(id);
-const PAUSE = 120; // milliseconds without typing before the server is asked
+const PAUSE = 60; // milliseconds without typing before the server is asked
 const SKETCHES = 14;
 let models = [];
 let sketch = []; // the chosen branch
 let tree = null;
+let wish = null; // how many codes the link wants, which counts once the model is there
 let codes = new Map(); // model -> what its codes mean
 let current = new AbortController();
 let timer;
@@ -15,20 +16,37 @@ let timer;
 /** The state as the part of the address after the #, and back. */
 function save() {
   const state = new URLSearchParams();
-  for (const id of ["text", "like", "n", "depth", "model", "beside"]) if ($(id).value) state.set(id, $(id).value);
+  for (const id of ["text", "like", "n", "model", "beside"]) if ($(id).value) state.set(id, $(id).value);
+  if (depthOf($("model").value)) state.set("depth", $("depth").value);
   if (sketch.length) state.set("sketch", sketch.join(","));
   history.replaceState(null, "", `#${state}`);
 }
 
 function restore() {
   const state = new URLSearchParams(location.hash.slice(1));
-  for (const id of ["model", "beside", "text", "like", "n"]) if (state.has(id)) $(id).value = state.get(id);
+  for (const [id, value] of Object.entries({ text: "", like: "", n: 5, beside: "", model: models[0].name })) {
+    $(id).value = state.get(id) ?? value;
+    if ($(id).value === "") $(id).value = value; // a model that is not served here
+  }
   sketch = (state.get("sketch") ?? "").split(",").filter(Boolean).map(Number).filter(Number.isInteger);
   setDepth(state.get("depth"));
 }
 
+const depthOf = (name) => models.find((model) => model.name === name)?.depth ?? 0;
+
+/** A model is loaded when it is first chosen; until then nobody knows how deep its sketches are. */
+async function load(name, signal) {
+  const model = models.find((one) => one.name === name);
+  if (model?.depth !== null) return;
+  status(`Loading ${name}…`);
+  Object.assign(model, await ask(`v1/models/${encodeURIComponent(name)}`, undefined, options(signal)));
+  if (name === $("model").value) setDepth(wish);
+  showState();
+}
+
 function setDepth(value) {
-  const most = models.find((model) => model.name === $("model").value)?.depth ?? 0;
+  wish = value ?? null;
+  const most = depthOf($("model").value);
   $("depth").max = most;
   $("depth").value = value ?? most;
   $("depth-dial").hidden = $("tree-section").hidden = $("codes-section").hidden = !most;
@@ -39,26 +57,29 @@ function status(message, error = false) {
   $("status").classList.toggle("error", error);
 }
 
-function request(path, body) {
-  return ask(path, body, { signal: current.signal, key: $("key").value || sessionStorage.getItem("key") });
-}
+/** How the server is asked: with the key, if there is one, and until a later change aborts it. */
+const options = (signal) => ({ signal, key: $("key").value || sessionStorage.getItem("key") });
 
 /** What is wanted, of one model. */
 function wanted(model) {
   const body = { text: $("text").value, n: Number($("n").value), model };
-  const most = models.find((one) => one.name === model)?.depth ?? 0;
+  const most = depthOf(model);
   if (most && Number($("depth").value) < most) body.depth = Number($("depth").value);
   if ($("like").value.trim()) body.like = $("like").value;
   else if (sketch.length && most) body.sketch = sketch.slice(0, most);
   return body;
 }
 
-function changed({ soon = false } = {}) {
+function showState() {
   $("n-value").value = $("n").value;
   $("depth-value").value = $("depth").value;
   $("chosen").hidden = !sketch.length || Boolean($("like").value.trim());
   $("chosen").querySelector("span").textContent = `In the form ${sketch.join(" → ")}.`;
   save();
+}
+
+function changed({ soon = false } = {}) {
+  showState();
   clearTimeout(timer);
   timer = setTimeout(work, soon ? 0 : PAUSE);
 }
@@ -66,7 +87,7 @@ function changed({ soon = false } = {}) {
 async function work() {
   current.abort(); // an older request: the server drops it too
   current = new AbortController();
-  const mine = current;
+  const { signal } = current;
   if (!$("text").value.trim()) {
     $("results").replaceChildren();
     $("tree").replaceChildren();
@@ -77,31 +98,39 @@ async function work() {
   $("results").classList.add("stale");
   status("Working…");
   try {
-    const found = names.map((name) => request("v1/paraphrase", wanted(name)));
-    showResults(await Promise.all(found), names.length > 1);
-    $("results").classList.remove("stale");
+    for (const name of names) await load(name, signal);
+    const answers = names.map(() => null);
+    await Promise.all(names.map((name, place) => askLines("v1/paraphrase/stream", wanted(name), options(signal), (line) => {
+      answers[place] = line;
+      showResults(names, answers);
+    })));
     if (!$("tree-section").hidden) {
-      tree = await request("v1/tree", { text: $("text").value, n: SKETCHES, model: names[0] });
+      tree = await ask("v1/tree", { text: $("text").value, n: SKETCHES, model: names[0] }, options(signal));
       showTree();
-      await showCodes();
+      await showCodes(signal);
     }
   } catch (error) {
-    if (mine.signal.aborted) return;
+    if (signal.aborted) return;
     if (error.status === 401) $("key-row").hidden = false;
     status(error.message, true);
   } finally {
-    if (mine === current) $("results").classList.remove("stale");
+    if (!signal.aborted) $("results").classList.remove("stale");
   }
 }
 
-function showResults(answers, titled) {
-  $("results").replaceChildren(...answers.map((answer) => {
-    const { text, paraphrases } = answer.results[0];
-    const list = make("ol", {}, ...paraphrases.map((one) => paraphrase(text, one)));
-    return make("div", {}, ...(titled ? [make("h3", {}, answer.model)] : []), list);
+/** What has come so far, with empty cards in the places of what is still to come. */
+function showResults(names, answers) {
+  const most = Number($("n").value);
+  $("results").classList.remove("stale");
+  $("results").replaceChildren(...answers.map((answer, place) => {
+    const { text, paraphrases } = answer?.results[0] ?? { paraphrases: [] };
+    const coming = answer?.done ? 0 : most - paraphrases.length;
+    const list = make("ol", {}, ...paraphrases.map((one) => paraphrase(text, one)),
+      ...Array.from({ length: coming }, () => make("li", { class: "card coming", "aria-hidden": "true" })));
+    return make("div", {}, ...(names.length > 1 ? [make("h3", {}, names[place])] : []), list);
   }));
-  const count = answers[0].results[0].paraphrases.length;
-  status(`${count} ${count === 1 ? "paraphrase" : "paraphrases"}.`);
+  const done = answers.every((answer) => answer?.done);
+  status(!done ? `The first of ${most}, others follow…` : `${most} ${most === 1 ? "paraphrase" : "paraphrases"}.`);
 }
 
 function paraphrase(source, one) {
@@ -157,10 +186,10 @@ function branches(node, widest) {
     const button = make("button", {
       type: "button", class: "branch", "data-path": child.path.join(","), style: `--share: ${(80 * child.share) / widest}%`,
       "aria-pressed": String(child.path.join() === sketch.join()),
-      "aria-label": `Form ${child.path.join(", ")}, ${share}: ${child.text}`,
       onclick: () => choose(child.path),
-    }, make("b", {}, `q${child.path.length} ${child.path.at(-1)}`), make("span", { class: "share" }, share),
-    make("span", { class: "said" }, `${child.children.size ? "" : child.text}${own ? " (your own form)" : ""}`));
+    }, make("b", {}, `q${child.path.length} ${child.path.at(-1)}`), " ", make("span", { class: "share" }, share), " ",
+    make("span", { class: "said" }, child.children.size ? make("span", { class: "unseen" }, child.text) : child.text,
+      own ? " (your own form)" : ""));
     return make("li", {}, button, ...(child.children.size ? [branches(child, widest)] : []));
   }));
 }
@@ -171,10 +200,12 @@ function choose(path) {
   changed({ soon: true });
 }
 
-async function showCodes() {
+async function showCodes(signal) {
   const model = $("model").value;
-  if (!codes.has(model)) codes.set(model, (await request(`v1/codes/${encodeURIComponent(model)}`)).codes);
-  const found = codes.get(model).find((row) => row.sketch.join() === sketch.join());
+  if (sketch.length && !codes.has(model)) {
+    codes.set(model, (await ask(`v1/codes/${encodeURIComponent(model)}`, undefined, options(signal))).codes);
+  }
+  const found = codes.get(model)?.find((row) => row.sketch.join() === sketch.join());
   $("codes-hint").textContent = !sketch.length ? "Choose a branch of the tree to see sentences that share its codes."
     : found ? `${found.count} sentences of the list begin with the codes ${sketch.join(" → ")}, such as:`
     : `No sentence of the list has the codes ${sketch.join(" → ")}.`;
@@ -183,7 +214,7 @@ async function showCodes() {
 
 async function start() {
   themeButton($("theme"));
-  const known = await request("v1/models");
+  const known = await ask("v1/models", undefined, options());
   models = known.models;
   $("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
   $("beside").append(...models.map(({ name }) => make("option", { value: name }, name)));

@@ -1,5 +1,5 @@
 // A rater's page: one pair at a time, three questions, keys 1 and 2; the next pair comes with the confirmation.
-import { ask, make } from "./common.js";
+import { ask, make, theme } from "./common.js";
 
 const $ = (id) => document.getElementById(id);
 const QUESTIONS = {
@@ -74,6 +74,7 @@ function key(event) {
   update();
 }
 
+theme();
 $("questions").append(...Object.entries(QUESTIONS).map(([name, text]) => question(name, text)));
 $("task").addEventListener("submit", (event) => { event.preventDefault(); save(); });
 document.addEventListener("keydown", key);

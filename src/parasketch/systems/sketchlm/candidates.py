@@ -92,7 +92,7 @@ class CandidateSearch:
             temperature=settings.temperature,
             top_p=settings.top_p,
         )
-        said = self._say(grid, rows, limits, sampling)
+        said = self._say(grid, rows, limits, sampling if settings.samples else None)
         return [self._distinct(*each) for each in zip(rows, said, wanted, strict=True)]
 
     def likeliest(self, wanted: Sequence[Wanted], count: int) -> list[list[Candidate]]:

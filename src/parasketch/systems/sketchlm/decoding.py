@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parasketch.counter_rng import random_bits, uniform
+from parasketch.generate.stopping import stop_if_unwanted
 from parasketch.systems.sketchlm.ids import END
 from parasketch.systems.sketchlm.model import Floats, Ints, SketchModel
 
@@ -129,6 +130,7 @@ class Decoding:
 
         After the last one nothing can follow: it is not stored.
         """
+        stop_if_unwanted()
         x = self._model.embed(ids)
         if grid.form is not None and grid.used >= self._model.ids.levels - 1:
             x = x + grid.form.reshape(-1, x.shape[-1])[grid.going]

@@ -10,6 +10,7 @@ from parasketch.errors import ConfigError, ModelError, UsageError
 from parasketch.generate.candidates import Judged as FeatureJudged
 from parasketch.generate.engine import Ability
 from parasketch.generate.paraphrases import Paraphrase, Sketch
+from parasketch.generate.plan import DEFAULT_EFFORT, EFFORTS
 from parasketch.generate.requests import Options, PreparedText, Request, prepare_texts
 from parasketch.generate.wording import overlap_matrix
 from parasketch.model.directory import ModelDirectory, open_directory
@@ -26,6 +27,8 @@ MOST_TOKENS = 128
 """What is read of a text: about 90 words."""
 _MOST_ROWS = 160
 """Rows that are decoded together: more need more memory and are hardly faster."""
+_FEWEST_SKETCHES = 3
+"""With the least effort: in the likeliest sketch alone the model often says the input again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,7 @@ class SketchLMEngine:
     """A language model with sketches, its tokeniser, and the verifier."""
 
     kind = KIND
-    abilities: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature"})
+    abilities: frozenset[Ability] = frozenset({"sketch", "like", "depth", "temperature", "effort"})
     device = "cpu"
 
     def __init__(
@@ -114,11 +117,13 @@ class SketchLMEngine:
         ]
 
     def _search_settings(self, options: Options) -> SearchSettings:
-        """More sketches where many outputs are asked for, and the temperature of the call."""
-        search = self._settings.search
+        """More sketches where many outputs are asked for, fewer for less effort, and the temperature of the call."""
+        search, share = self._settings.search, EFFORTS[options.effort or DEFAULT_EFFORT].sketches
         if options.temperature is not None:
             search = replace(search, temperature=options.temperature)
-        return replace(search, sketches=max(search.sketches, 2 * options.n))
+        sketches = round(share * max(search.sketches, 2 * options.n))
+        least = max(options.n, min(_FEWEST_SKETCHES, search.sketches))
+        return replace(search, sketches=max(sketches, least), samples=round(share * search.samples))
 
 
 def _wanted(requests: Sequence[Request], options: Options) -> list[Wanted]:
