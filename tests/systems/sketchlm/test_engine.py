@@ -11,6 +11,7 @@ from parasketch.generate.paraphraser import Paraphraser
 from parasketch.generate.requests import Options
 from parasketch.generate.routing import OneEngine
 from parasketch.generate.stopping import Stopped, while_wanted
+from parasketch.systems.sketchlm import engine
 from parasketch.systems.sketchlm.base import BaseTokenizer
 from parasketch.systems.sketchlm.candidates import Candidate, SearchSettings
 from parasketch.systems.sketchlm.choice import NOT_FAITHFUL, NOTHING, TOO_CLOSE, ChoiceSettings, Judge
@@ -29,8 +30,8 @@ def paraphraser() -> Paraphraser:
     network = tiny_network(seed=5)
     network.form.fit([text for pair in PAIRS for text in pair])
     settings = EverydaySettings(search=SEARCH)
-    engine = SketchLMEngine(ready(network, exact=False), BaseTokenizer(tiny_tokenizer()), sure, settings, Path("tiny"))
-    return Paraphraser(OneEngine(engine))
+    made = SketchLMEngine(ready(network, exact=False), BaseTokenizer(tiny_tokenizer()), sure, settings, Path("tiny"))
+    return Paraphraser(OneEngine(made))
 
 
 def test_exactly_n_for_each_text(paraphraser: Paraphraser) -> None:
@@ -44,6 +45,14 @@ def test_results_do_not_depend_on_neighbours(paraphraser: Paraphraser) -> None:
     for text, found in zip(TEXTS, together, strict=True):
         alone = paraphraser(text, n=3)
         assert [(one.text, one.sketch) for one in alone] == [(one.text, one.sketch) for one in found]
+
+
+def test_long_texts_are_worked_on_a_few_at_a_time(paraphraser: Paraphraser, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = paraphraser(TEXTS, n=2)
+    monkeypatch.setattr(engine, "_MOST_CACHED", 1)
+    assert [[one.text for one in found] for found in paraphraser(TEXTS, n=2)] == [
+        [one.text for one in found] for found in together
+    ]
 
 
 def test_a_given_prefix_is_kept_and_a_whole_sketch_is_used(paraphraser: Paraphraser) -> None:

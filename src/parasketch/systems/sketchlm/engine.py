@@ -29,6 +29,8 @@ _MOST_ROWS = 160
 """Rows that are decoded together: more need more memory and are hardly faster."""
 _FEWEST_SKETCHES = 3
 """With the least effort: in the likeliest sketch alone the model often says the input again."""
+_MOST_CACHED = 6_400
+"""Tokens of such rows, all together: each needs 46 KB, and for a moment twice that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +106,12 @@ class SketchLMEngine:
         raise UsageError(f"a model of the kind {KIND} is saved by training; copy {self._path} to {directory}")
 
     def _candidates(self, requests: Sequence[Request], options: Options) -> list[list[Candidate]]:
-        search = CandidateSearch(self._model, self._tokenizer, self._search_settings(options))
-        return search(_wanted(requests, options), seed=options.seed)
+        settings, wanted = self._search_settings(options), _wanted(requests, options)
+        search = CandidateSearch(self._model, self._tokenizer, settings)
+        longest = settings.longest * max(len(each.tokens) for each in wanted)
+        together = max(1, int(_MOST_CACHED / (longest * (settings.sketches + 1 + settings.samples))))
+        parts = [wanted[start : start + together] for start in range(0, len(wanted), together)]
+        return [found for part in parts for found in search(part, seed=options.seed)]
 
     def _plain(self, requests: Sequence[Request], options: Options) -> list[list[Paraphrase]]:
         """The sentences of the n likeliest sketches, unjudged."""
