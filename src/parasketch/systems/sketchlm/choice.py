@@ -65,25 +65,25 @@ class ChoiceSettings:
     """What a reader would think of a candidate, and what is acceptable at all."""
 
     right: Weights = Weights(
-        constant=1.2,
-        likelihood=3.8,
-        surprise=0.3,
-        verified=0.25,
-        right=0.8,
-        good=-0.6,
-        difference=-0.9,
-        length=2.9,
+        constant=0.24,
+        likelihood=1.9,
+        surprise=0.42,
+        verified=0.27,
+        right=0.9,
+        good=-0.34,
+        difference=-1.1,
+        length=1.7,
     )
     """Of the chance that a reader would not find it wrong."""
     good: Weights = Weights(
-        constant=-1.7,
-        likelihood=8.8,
-        surprise=-0.15,
-        verified=0.1,
-        right=-0.25,
-        good=0.5,
-        difference=3.9,
-        length=2.9,
+        constant=-2.3,
+        likelihood=5.1,
+        surprise=0.32,
+        verified=-0.04,
+        right=0.23,
+        good=0.6,
+        difference=1.9,
+        length=2.8,
     )
     """Of the chance that a reader would find it good."""
     enough: float = 0.6
@@ -96,7 +96,7 @@ class ChoiceSettings:
     """Candidates that the verifier looks at."""
     least_verified: float = 0.04
     """The verifier's probability that an acceptable output needs."""
-    least_right: float = 0.5
+    least_right: float = 0.6
     """The chance that a reader would not find it wrong that an acceptable output needs."""
     least_difference: float = 0.1
     """The share of the wording that must have changed."""
