@@ -93,7 +93,7 @@ def test_saving_is_refused_with_a_reason(paraphraser: Paraphraser, tmp_path: Pat
 
 
 def candidate(text: str, log_prob: float = -0.1) -> Candidate:
-    return Candidate(text, (1, 2, 3), log_prob, log_prob, -1.0, (0.0, 0.0))
+    return Candidate(text, (1, 2, 3), log_prob, log_prob, -1.0, (3.0, 2.0))
 
 
 SOURCE = "Anna did not buy 3 letters on Monday."
