@@ -6,15 +6,15 @@ runs one side, with whatever version of the package is on the path; `generate.py
 sources come out of the repository's own history, so what is compared with is exactly what it was.
 """
 
-import io
 import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from pathlib import Path
+
+from former import unpack_former
 
 BEFORE = "d42616ad26468ebe9aefb2e5875741176312d8d8"
 """The last commit before generation was made fast."""
@@ -46,7 +46,7 @@ def compare(model: str, data: Path, count: int, skip: int) -> None:
     scorer = Scorer(encoder=SentenceEncoder())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        unpack_before(folder / "before")
+        unpack_former(BEFORE, folder / "before")
         given = folder / "items.jsonl"
         given.write_text("".join(json.dumps({"input": item.input}) + "\n" for item in items), "utf-8")
         rates = {}
@@ -69,15 +69,6 @@ def compare(model: str, data: Path, count: int, skip: int) -> None:
             )
         ratios = {kind: rates["now"][kind] / rates["before"][kind] for kind in ("wall", "cpu")}
         print(f"ratio   {ratios['wall']:10.2f}x{ratios['cpu']:11.2f}x", flush=True)
-
-
-def unpack_before(folder: Path) -> None:
-    """The sources and models of the commit BEFORE."""
-    done = subprocess.run(["git", "archive", BEFORE, "src"], cwd=HERE, capture_output=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"the commit {BEFORE[:7]} is not here: run this in a clone with its whole history")
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
 
 
 if __name__ == "__main__":

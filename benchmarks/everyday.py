@@ -12,18 +12,18 @@ out of the repository's own history; they need torch.
 """
 
 import argparse
-import io
 import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from former import unpack_former
 
 BEFORE = "ce1bc3ce783c4becbdd3592f43914d8351f12f16"
 """The last commit whose `everyday` generates with torch."""
@@ -89,16 +89,6 @@ def one_side(checkout: Path, count: int, repeats: int, folder: Path) -> dict[str
     return found | json.loads(result.read_text())
 
 
-def unpack_before(folder: Path) -> Path:
-    """The sources and models of the commit BEFORE."""
-    done = subprocess.run(["git", "archive", BEFORE, "src"], cwd=HERE, capture_output=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"the commit {BEFORE[:7]} is not here: run this in a clone with its whole history")
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sides", nargs="+", choices=["before", "now"], default=["before", "now"])
@@ -114,7 +104,10 @@ def main() -> None:
     print("side    what       seconds  CPU seconds  a second      MB")
     with tempfile.TemporaryDirectory() as name:
         for side in options.sides:
-            checkout = HERE if side == "now" else unpack_before(Path(name) / "before")
+            checkout = HERE
+            if side == "before":
+                checkout = Path(name) / "before"
+                unpack_former(BEFORE, checkout)
             found[side] = one_side(checkout, options.items, options.repeats, Path(name))
             for what, each in found[side].items():
                 numbers = f"{each[WALL]:8.2f} {each[CPU]:12.2f} {1 / each[WALL]:9.2f} {each[MEMORY]:7.0f}"

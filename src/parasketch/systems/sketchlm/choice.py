@@ -138,16 +138,14 @@ class Judge:
             return []
         texts = [candidate.text for candidate in candidates]
         facts = facts_of(source)
+        plain = _plain_words(source)
         differences = [
-            float(difference) if _plain_words(text) != _plain_words(source) else 0.0
+            float(difference) if _plain_words(text) != plain else 0.0
             for text, difference in zip(texts, 1 - Overlaps.among([source, *texts]).f1()[0, 1:], strict=True)
         ]
         alike = [0.0] * len(texts) if exemplar is None else likeness(exemplar, texts).tolist()
         changes = [_with_asking(compare(facts, facts_of(text)), source, text) for text in texts]
-        quick = [
-            self._judged(source, *each)
-            for each in zip(candidates, changes, map(float, differences), alike, strict=True)
-        ]
+        quick = [self._judged(source, *each) for each in zip(candidates, changes, differences, alike, strict=True)]
         quick.sort(key=lambda each: each.score - 100.0 * bool(each.changes), reverse=True)
         finalists = quick[: self._settings.finalists]
         verified = self._verifier([(source, each.candidate.text) for each in finalists])
